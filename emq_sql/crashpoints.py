@@ -1,0 +1,37 @@
+"""Named places where a test can end this process as `kill -9` would.
+
+`EMQ_SQL_CRASH_AT=after-claim:3` kills the process with SIGKILL the third time that it passes
+`after-claim`. Without the variable a point costs one comparison. Points are for tests only.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+POINTS = (
+    "before-claim",
+    "after-claim",
+    "mid-handler",
+    "after-effect",
+    "before-complete",
+    "after-complete",
+    "during-extend",
+    "before-release",
+)
+
+_lock = threading.Lock()
+_name, _, _count = os.environ.get("EMQ_SQL_CRASH_AT", "").partition(":")
+_left = int(_count or 1)
+
+
+def crash_point(name: str) -> None:
+    """End the process by SIGKILL if the environment asks for it here, now."""
+    global _left  # noqa: PLW0603  one counter for the process is the point
+    if name != _name:
+        return
+    with _lock:
+        _left -= 1
+        if _left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,88 @@
+"""The data that travels between rooms: frozen, without behaviour."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+from uuid import UUID
+
+EnqueueStatus = Literal["enqueued", "scheduled", "duplicate"]
+Answer = Literal["done", "lost", "busy"]
+PutBackAnswer = Literal["pending", "scheduled", "dead", "lost", "busy"]
+Outcome = Literal[
+    "yours", "completed", "cancelled", "discarded", "superseded", "dead", "unknown"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """One job to enqueue; times are the server's, `None` means the queue's setting."""
+
+    task: str
+    payload: str  # JSON text, already checked by rules.payload
+    id: UUID
+    priority: int = 2
+    run_at: datetime | None = None
+    delay: timedelta | None = None
+    max_attempts: int | None = None
+    lease: timedelta | None = None
+    headers: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueued:
+    """The answer to an enqueue: the id, and whether it is a new job."""
+
+    id: UUID
+    status: EnqueueStatus
+
+    @property
+    def duplicate(self) -> bool:
+        """True when a job of this id was there already, so that nothing was added."""
+        return self.status == "duplicate"
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to run one job until an instant of the server's clock."""
+
+    id: UUID
+    fence: int
+    attempts: int
+    lease_deadline: datetime
+    lease: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """One claimed job with its envelope."""
+
+    lease: Lease
+    queue: str
+    task: str
+    payload: Mapping[str, Any]
+    headers: Mapping[str, Any] | None
+    stalled: int
+    failures: int
+    enqueued_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Reaped:
+    """What one reap did: jobs put back, dead-lettered, and rows that raised."""
+
+    recovered: int
+    dead: int
+    skipped: int
+
+
+@dataclass(frozen=True, slots=True)
+class Maintained:
+    """What one pass of maintain did; `ran` is False when another session was at it."""
+
+    ran: bool
+    promoted: int
+    recovered: int
+    dead: int
