@@ -1,0 +1,103 @@
+"""Arguments and results as plain JSON: checked before anything is written, never pickled.
+
+The payload of a job is one JSON object: its keyword arguments, and the positional ones under
+the key "*" when there are any. What is accepted is what comes back: None, bool, int, float, str,
+list and dict with string keys. Tuples become lists. PostgreSQL's jsonb keeps integers exactly,
+does not keep the order of keys, and returns a whole float of 1e16 or more as an int.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from emq_sql.errors import BadPayload, PayloadTooLarge
+from emq_sql.rules.plainjson import check
+
+PAYLOAD_LIMIT = 262_144
+RESULT_LIMIT = 65_536
+HEADERS_LIMIT = 16_384
+POSITIONAL = "*"
+UNSTORABLE = "emq_unstorable"
+
+_WHY_LENGTH = 500
+
+
+def encode(args: Sequence[Any], kwargs: Mapping[str, Any], limit: int = PAYLOAD_LIMIT) -> str:
+    """The arguments as JSON text of at most `limit` bytes of UTF-8.
+
+    Raises BadPayload, naming the path of the value (`order.items[3].price`, `*[0]` for the first
+    positional argument), or PayloadTooLarge. Values are never quoted in an error.
+    """
+    if POSITIONAL in kwargs:
+        what = f"A keyword argument is named {POSITIONAL!r}, which holds the positional ones."
+        raise BadPayload(what, hint="Give the parameter another name.")
+    document: dict[str, Any] = dict(kwargs)
+    if args:
+        document[POSITIONAL] = list(args)
+    hint = "Store the data in a table or a file, and pass its key."
+    return _dump(document, "", "The arguments", hint, limit)
+
+
+def decode(payload: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """(positional, keyword) arguments of a payload as jsonb hands it back.
+
+    Raises BadPayload when it is not an object, or when "*" is not a list: a job that another
+    program enqueued.
+    """
+    if not isinstance(payload, dict):
+        what = f"The payload is not a JSON object but {_json_type(payload)}."
+        raise BadPayload(what, hint="Enqueue an object of keyword arguments.")
+    args = payload.get(POSITIONAL, [])
+    if not isinstance(args, list):
+        what = f"The key {POSITIONAL!r} of the payload is not a list but {_json_type(args)}."
+        raise BadPayload(what, hint=f"Put the positional arguments under {POSITIONAL!r} as a list.")
+    return tuple(args), {key: value for key, value in payload.items() if key != POSITIONAL}
+
+
+def encode_headers(headers: Mapping[str, Any], limit: int = HEADERS_LIMIT) -> str:
+    """The headers of a job as JSON text; raises BadPayload or PayloadTooLarge."""
+    hint = "Headers are for tracing and routing: put data into the arguments."
+    return _dump(dict(headers), "headers", "The headers", hint, limit)
+
+
+def encode_result(value: object, limit: int = RESULT_LIMIT) -> str:
+    """A handler's result as JSON text; raises BadPayload (path `result...`) or PayloadTooLarge.
+
+    For calls where the handler can still answer the error. To record the end of a job that has
+    done its work, use `storable_result`.
+    """
+    hint = "Store the data in a table or a file, and return its key."
+    return _dump(value, "result", "The result", hint, limit)
+
+
+def storable_result(value: object, limit: int = RESULT_LIMIT) -> str:
+    """A handler's result as JSON text, always: a finished job does not fail over its result.
+
+    What cannot be stored becomes `{"emq_unstorable": "<why>"}`.
+    """
+    try:
+        return encode_result(value, limit)
+    except Exception as error:  # noqa: BLE001 - also what a subclass of dict raises when read
+        why = f"{error}" if isinstance(error, (BadPayload, PayloadTooLarge)) else ""
+        why = why or f"The result raised {type(error).__name__} while it was read."
+        return json.dumps({UNSTORABLE: why[:_WHY_LENGTH]})
+
+
+def _dump(document: object, root: str, subject: str, hint: str, limit: int) -> str:
+    too_large = PayloadTooLarge(f"{subject} are over {limit:,} bytes of JSON.", hint=hint)
+    if subject == "The result":
+        too_large = PayloadTooLarge(f"{subject} is over {limit:,} bytes of JSON.", hint=hint)
+    check(document, root, limit, too_large)
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    if len(text.encode()) > limit:
+        raise too_large
+    return text
+
+
+def _json_type(value: object) -> str:
+    if value is None:
+        return "null"
+    names: dict[type, str] = {bool: "a boolean", str: "a string", list: "a list", dict: "an object"}
+    return names.get(type(value), "a number")
