@@ -95,7 +95,7 @@ def shown(value: object, width: int = 60) -> str:
     if not isinstance(value, (str, int, float)):
         return f"of type {type(value).__name__}"
     if isinstance(value, int) and not -(10**width) < value < 10**width:
-        return f"an int of more than {width} digits"
+        return f"over 10**{width}" if value > 0 else f"below -10**{width}"
     text = ascii(str(value) if len(str(value)) <= width else str(value)[: width - 3] + "...")
     return text if isinstance(value, str) else text[1:-1]
 

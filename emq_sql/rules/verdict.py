@@ -1,0 +1,113 @@
+"""What a run that ended means for its job: completed with a result, or failed with a delay.
+
+Whether a failed job runs again or becomes a dead letter is not decided here: the database counts
+its failures and lost leases in the same statement that puts it back.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import traceback
+from dataclasses import dataclass
+from datetime import timedelta
+
+from emq_sql.rules.backoff import DEFAULT, Policy, delay
+from emq_sql.rules.payload import RESULT_LIMIT, storable_result
+
+ERROR_LIMIT = 8_192
+
+_UNSTORABLE_TEXT = re.compile("[\0\ud800-\udfff]")
+_TAIL_SHARE = 0.6  # the end of a traceback says most: the innermost calls and the exception
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The handler returned; `result` is JSON text, storable in any case."""
+
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The handler raised; `error` tells about it and `delay` is the wait before a retry."""
+
+    error: str
+    delay: timedelta
+
+
+Verdict = Completed | Failed
+
+
+def returned(value: object, limit: int = RESULT_LIMIT) -> Completed:
+    """The verdict on a handler that returned: completed, whatever the value is.
+
+    A value that is no plain JSON, or is over `limit` bytes, is replaced by a marker that says why:
+    the work is done, and must not be done again over its answer.
+    """
+    return Completed(storable_result(value, limit))
+
+
+def raised(
+    error: BaseException, failures: int, policy: Policy | None, rng: random.Random
+) -> Failed:
+    """The verdict on a handler that raised, after `failures` earlier failures (0 or more).
+
+    Never raises: when a custom backoff fails, the job waits by the default one, and its error
+    says so too.
+    """
+    text = error_text(error)
+    try:
+        wait = delay(policy, failures + 1, rng)
+    except Exception as trouble:  # noqa: BLE001 - the function is the application's own
+        wait = delay(DEFAULT, failures + 1, rng)
+        note = storable(f"The backoff raised {_summary(trouble)[:300]}; the default one is used.\n")
+        text = note + shortened(text, ERROR_LIMIT - len(note.encode()))
+    return Failed(text, wait)
+
+
+def error_text(error: BaseException, limit: int = ERROR_LIMIT) -> str:
+    """The traceback as text that PostgreSQL can hold, in at most `limit` bytes of UTF-8.
+
+    Its beginning and end are kept. NUL characters and lone surrogates become U+FFFD. The
+    traceback module reads the lines of source that it shows, which is all the I/O there is.
+    """
+    try:
+        text = "".join(traceback.format_exception(error))
+    except Exception:  # noqa: BLE001 - an exception may break the very code that prints it
+        text = f"{_summary(error)}\n(its traceback could not be printed)\n"
+    return shortened(storable(text), limit)
+
+
+def storable(text: str) -> str:
+    """The text with what PostgreSQL refuses (NUL, lone surrogates) replaced by U+FFFD."""
+    return _UNSTORABLE_TEXT.sub("\ufffd", text)
+
+
+def shortened(text: str, limit: int) -> str:
+    """The text in at most `limit` bytes of UTF-8: whole, or its head and tail and what is missing.
+
+    `limit` is 100 at least, so that there is room to say so.
+    """
+    encoded = text.encode()
+    if len(encoded) <= limit:
+        return text
+    room = limit - len(_gap(len(encoded)).encode())
+    tail = int(room * _TAIL_SHARE)
+    head = room - tail
+    gap = _gap(len(encoded) - room)
+    # A character cut in two is left out, so the text may end up a few bytes shorter than it could.
+    first = encoded[:head].decode(errors="ignore")
+    last = encoded[len(encoded) - tail :].decode(errors="ignore")
+    return f"{first}{gap}{last}"
+
+
+def _gap(size: int) -> str:
+    return f"\n... {size:,} bytes left out ...\n"
+
+
+def _summary(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - a broken __str__ must not hide which error it was
+        return type(error).__name__
