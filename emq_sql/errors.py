@@ -26,7 +26,9 @@
     │   └── Refused              EMQ403        the server refused: asking again will not help
     └── EmbeddedError
         ├── NoServerBinaries     EMQ501        no PostgreSQL programs were found
-        └── ServerDidNotStart    EMQ502        initdb or postgres failed; its log is in the message
+        ├── ServerDidNotStart    EMQ502        initdb or postgres failed; its log is in the message
+        ├── ServerDidNotStop     EMQ503        the server still runs after it was told to stop
+        └── UnsupportedPlatform  EMQ504        no embedded PostgreSQL on this operating system
 
 Codes never change their meaning. Messages may.
 """
@@ -205,3 +207,15 @@ class ServerDidNotStart(EmbeddedError):
     """initdb or postgres failed; the end of its log is in the message."""
 
     code = "EMQ502"
+
+
+class ServerDidNotStop(EmbeddedError):
+    """The server still runs after it was told to stop."""
+
+    code = "EMQ503"
+
+
+class UnsupportedPlatform(EmbeddedError):
+    """There is no embedded PostgreSQL on this operating system."""
+
+    code = "EMQ504"
