@@ -1,0 +1,5 @@
+"""The plugins that all tests share."""
+
+from __future__ import annotations
+
+pytest_plugins = ["tests.plugins.server"]
