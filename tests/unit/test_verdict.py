@@ -1,0 +1,136 @@
+"""What a run that ended means: never lost over its result, its error text or its backoff."""
+
+from __future__ import annotations
+
+import json
+import random
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from emq_sql.rules.backoff import Backoff
+from emq_sql.rules.payload import UNSTORABLE
+from emq_sql.rules.verdict import (
+    ERROR_LIMIT,
+    Completed,
+    Failed,
+    error_text,
+    raised,
+    returned,
+    shortened,
+    storable,
+)
+
+
+def error_of(function: Any, *args: Any) -> BaseException:
+    try:
+        function(*args)
+    except BaseException as error:
+        return error
+    raise AssertionError("nothing was raised")
+
+
+def fail(text: str) -> None:
+    raise ValueError(text)
+
+
+def test_a_handler_that_returned_has_completed_its_job() -> None:
+    assert returned({"lines": 3}) == Completed('{"lines":3}')
+    assert returned(None) == Completed("null")
+
+
+def test_a_result_that_cannot_be_stored_completes_the_job_all_the_same() -> None:
+    assert "object" in json.loads(returned(object()).result)[UNSTORABLE]
+    assert "10 bytes" in json.loads(returned("x" * 11, limit=10).result)[UNSTORABLE]
+
+
+def test_a_handler_that_raised_has_failed_with_its_traceback_and_a_delay() -> None:
+    verdict = raised(
+        error_of(fail, "no such order"), 2, Backoff.linear(7, jitter=False), random.Random(0)
+    )
+    assert verdict.delay == timedelta(seconds=21)
+    assert "Traceback" in verdict.error
+    assert "in fail" in verdict.error
+    assert verdict.error.endswith("ValueError: no such order\n")
+
+
+@pytest.mark.parametrize("policy", [lambda _: 1 / 0, lambda _: None, lambda _: -1, "5"])
+def test_a_backoff_that_fails_does_not_keep_a_job_from_being_put_back(policy: Any) -> None:
+    verdict = raised(error_of(fail, "x" * 20_000), 0, policy, random.Random(0))
+    assert timedelta(0) < verdict.delay <= timedelta(seconds=2)
+    assert verdict.error.startswith("The backoff raised ")
+    assert verdict.error.endswith("xxx\n")
+    assert len(verdict.error.encode()) <= ERROR_LIMIT
+
+
+@given(
+    st.text(st.characters(), max_size=200), st.integers(0, 10**6), st.randoms(use_true_random=False)
+)
+def test_any_error_becomes_text_that_postgresql_can_hold(
+    message: str, failures: int, rng: random.Random
+) -> None:
+    verdict = raised(error_of(fail, message), failures, None, rng)
+    assert isinstance(verdict, Failed)
+    assert "\0" not in verdict.error
+    assert len(verdict.error.encode()) <= ERROR_LIMIT
+
+
+def test_an_exception_that_cannot_be_printed_is_told_by_its_type() -> None:
+    class UnprintableError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no")
+
+    class NoNotesError(Exception):
+        @property
+        def __notes__(self) -> Any:
+            raise RuntimeError("no")
+
+    def throw(kind: type[Exception]) -> None:
+        raise kind("x")
+
+    assert "UnprintableError" in error_text(error_of(throw, UnprintableError))
+    assert "NoNotesError" in error_text(error_of(throw, NoNotesError))
+
+
+def test_endless_recursion_and_groups_of_errors_are_told_within_the_limit() -> None:
+    def recurse() -> None:
+        recurse()
+
+    def group() -> None:
+        raise ExceptionGroup("many", [ValueError(str(n) * 99) for n in range(200)])
+
+    assert "RecursionError" in error_text(error_of(recurse))
+    assert len(error_text(error_of(group)).encode()) <= ERROR_LIMIT
+
+
+def test_a_long_error_keeps_its_beginning_and_its_end() -> None:
+    text = error_text(error_of(fail, "begin " + "x" * 50_000 + " end"), 1000)
+    assert text.startswith("Traceback")
+    assert text.endswith(" end\n")
+    assert "bytes left out" in text
+
+
+@given(st.text(max_size=2000), st.integers(100, 1500))
+def test_a_shortened_text_fits_and_a_short_one_is_left_alone(text: str, limit: int) -> None:
+    short = shortened(text, limit)
+    assert len(short.encode()) <= limit
+    if len(text.encode()) <= limit:
+        assert short == text
+    else:
+        head, tail = short.split("\n... ")[0], short.split(" left out ...\n")[-1]
+        assert text.startswith(head)
+        assert text.endswith(tail)
+        # At most a character is lost at each cut.
+        assert len(short.encode()) >= limit - 12
+
+
+@given(st.text(st.characters()))
+def test_storable_text_keeps_its_length_and_every_good_character(text: str) -> None:
+    good = storable(text)
+    good.encode()
+    assert len(good) == len(text)
+    assert all(b in (a, "\ufffd") for a, b in zip(text, good, strict=True))
+    assert storable(good) == good
