@@ -1,0 +1,51 @@
+"""Finds the psycopg connection of a caller's open transaction, and never ends that transaction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+from psycopg.rows import tuple_row
+from sqlalchemy.engine import Connection
+from sqlalchemy.orm import Session, scoped_session
+
+from emq_sql.errors import UnsupportedHandle
+
+Handle = Session | scoped_session[Session] | Connection | psycopg.Connection[Any]
+
+
+def driver_connection(handle: object) -> psycopg.Connection[Any]:
+    """The psycopg connection under a Session, a Connection, or itself.
+
+    Begins SQLAlchemy's transaction when there is none yet, as its own `execute` would: else its
+    `commit` would not know that there is something to commit. Never flushes, commits, rolls back
+    or reconnects. Raises UnsupportedHandle for anything else.
+    """
+    if isinstance(handle, psycopg.Connection):
+        return handle
+    if isinstance(handle, (Session, scoped_session)):
+        return _driver(handle.connection())
+    if isinstance(handle, Connection):
+        if not handle.in_transaction():
+            handle.begin()
+        return _driver(handle)
+    raise UnsupportedHandle(
+        f"A {type(handle).__module__}.{type(handle).__qualname__} cannot carry a transaction here.",
+        hint="Give a SQLAlchemy Session or Connection, or a psycopg Connection (no engine, no"
+        " asynchronous one, no cursor).",
+    )
+
+
+def _driver(connection: Connection) -> psycopg.Connection[Any]:
+    driver = connection.connection.driver_connection
+    if isinstance(driver, psycopg.Connection):
+        return driver
+    raise UnsupportedHandle(
+        f"The connection's driver is {type(driver).__module__}, and emq_sql speaks psycopg 3.",
+        hint='Use the URL scheme "postgresql+psycopg://".',
+    )
+
+
+def cursor(conn: psycopg.Connection[Any]) -> psycopg.Cursor[tuple[Any, ...]]:
+    """A cursor that answers tuples, whatever row or cursor factory the caller's connection has."""
+    return psycopg.Cursor(conn, row_factory=tuple_row)

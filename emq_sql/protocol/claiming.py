@@ -1,0 +1,77 @@
+"""claim, claimed and complete_and_claim: pending jobs become leases."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import psycopg
+
+from emq_sql.job import Answer, Claimed, Lease
+from emq_sql.protocol.adapt import cursor
+from emq_sql.protocol.troubles import named
+
+_COLUMNS = (
+    "id, fence, attempts, stalled, failures, lease_deadline, lease_ms, task, payload, headers,"
+    " enqueued_at"
+)
+_CLAIM = "select {columns} from {schema}.claim(%s, %s, %s, %s::bigint, %s::interval)"
+_CLAIMED = "select {columns}, queue from {schema}.claimed(%s::bigint)"
+_COMPLETE_AND_CLAIM = """
+select {columns}, answers from {schema}.complete_and_claim(
+  %s::uuid[], %s::bigint[], %s::text[]::jsonb[], %s, %s, %s, %s::bigint, %s::interval)
+"""
+
+
+def claim(
+    conn: psycopg.Connection[Any], schema: str, queue: str, n: int, worker: str, nonce: int,
+    lease: timedelta | None = None,
+) -> list[Claimed]:  # fmt: skip
+    """Up to n jobs of a queue, best rank first, held by `worker` under a fence with this nonce."""
+    with named(own_transaction=True), cursor(conn) as c:
+        query = _CLAIM.format(columns=_COLUMNS, schema=schema)
+        rows = c.execute(query.encode(), [queue, n, worker, nonce, lease]).fetchall()
+    return [_claimed(row, queue) for row in rows]
+
+
+def claimed(conn: psycopg.Connection[Any], schema: str, nonce: int) -> list[Claimed]:
+    """What the claim call with this nonce holds now: for a claim whose reply was lost."""
+    with named(), cursor(conn) as c:
+        query = _CLAIMED.format(columns=_COLUMNS, schema=schema)
+        rows = c.execute(query.encode(), [nonce]).fetchall()
+    return [_claimed(row, row[11]) for row in rows]
+
+
+def complete_and_claim(
+    conn: psycopg.Connection[Any], schema: str, done: Sequence[tuple[Lease, str | None]],
+    queue: str, n: int, worker: str, nonce: int, lease: timedelta | None = None,
+) -> tuple[list[Answer], list[Claimed]]:  # fmt: skip
+    """Complete what is done and claim more, in one round trip and one commit."""
+    ids: list[UUID] = [lease.id for lease, _ in done]
+    fences = [held.fence for held, _ in done]
+    results = [result for _, result in done]
+    with named(own_transaction=True), cursor(conn) as c:
+        query = _COMPLETE_AND_CLAIM.format(columns=_COLUMNS, schema=schema)
+        rows = c.execute(
+            query.encode(), [ids, fences, results, queue, n, worker, nonce, lease]
+        ).fetchall()
+    answers: list[Answer] = ["done"] * len(ids)
+    if rows and rows[-1][0] is None:
+        answers = rows.pop()[11]
+    return answers, [_claimed(row, queue) for row in rows]
+
+
+def _claimed(row: tuple[Any, ...], queue: str) -> Claimed:
+    lease = Lease(row[0], row[1], row[2], row[5], timedelta(milliseconds=row[6]))
+    return Claimed(
+        lease=lease, queue=queue, task=row[7], payload=_object(row[8]), headers=_object(row[9]),
+        stalled=row[3], failures=row[4], enqueued_at=row[10],
+    )  # fmt: skip
+
+
+def _object(value: Any) -> Any:
+    """A jsonb value; some frameworks tell psycopg to leave jsonb as text."""
+    return json.loads(value) if isinstance(value, str) else value

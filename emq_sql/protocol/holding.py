@@ -1,0 +1,90 @@
+"""What a holder may do with its leases: complete, retry, snooze, release, extend, guard, outcome.
+
+Each is fenced: a stale fence changes nothing and is answered `lost`. `busy` means that an open
+transaction holds the row right now: ask again, never give up because of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import psycopg
+
+from emq_sql.job import Answer, Lease, Outcome, PutBackAnswer
+from emq_sql.protocol.adapt import cursor
+from emq_sql.protocol.troubles import named
+
+
+def complete(
+    conn: psycopg.Connection[Any], schema: str, leases: Sequence[Lease],
+    results: Sequence[str | None] | None = None, *, own: bool = False,
+) -> list[Answer]:  # fmt: skip
+    """Retire what is still held; a repeat by the fence that completed it is `done` too."""
+    query = f"select {schema}.complete(%s::uuid[], %s::bigint[], %s::text[]::jsonb[])"
+    return _call(conn, query, leases, [None if results is None else list(results)], own)
+
+
+def retry(
+    conn: psycopg.Connection[Any], schema: str, leases: Sequence[Lease],
+    delays: Sequence[timedelta], errors: Sequence[str], *, own: bool = False,
+) -> list[PutBackAnswer]:  # fmt: skip
+    """Count a failure; the job waits for its delay, or is a dead letter when out of budget."""
+    query = f"select {schema}.retry(%s::uuid[], %s::bigint[], %s::interval[], %s::text[])"
+    return _call(conn, query, leases, [list(delays), list(errors)], own)
+
+
+def snooze(
+    conn: psycopg.Connection[Any], schema: str, leases: Sequence[Lease],
+    delays: Sequence[timedelta], *, own: bool = False,
+) -> list[PutBackAnswer]:  # fmt: skip
+    """The job waits for its delay; no budget is used."""
+    query = f"select {schema}.snooze(%s::uuid[], %s::bigint[], %s::interval[])"
+    return _call(conn, query, leases, [list(delays)], own)
+
+
+def release(
+    conn: psycopg.Connection[Any], schema: str, leases: Sequence[Lease], *, own: bool = False
+) -> list[PutBackAnswer]:
+    """The job goes back to the head of its level at once; no budget is used."""
+    query = f"select {schema}.release(%s::uuid[], %s::bigint[])"
+    return _call(conn, query, leases, [], own)
+
+
+def extend(
+    conn: psycopg.Connection[Any], schema: str, leases: Sequence[Lease],
+    lease: timedelta | None = None, *, own: bool = False,
+) -> list[Answer]:  # fmt: skip
+    """Move the deadlines forward from now, by each job's own lease or by the one given."""
+    query = f"select {schema}.extend(%s::uuid[], %s::bigint[], %s::interval)"
+    return _call(conn, query, leases, [lease], own)
+
+
+def guard(conn: psycopg.Connection[Any], schema: str, lease: Lease) -> None:
+    """Hold the ownership of a job to the end of the transaction; raises LeaseLost if stale."""
+    with named(), cursor(conn) as c:
+        c.execute(f"select {schema}.guard(%s, %s)".encode(), [lease.id, lease.fence])
+
+
+def outcome(conn: psycopg.Connection[Any], schema: str, id: UUID, fence: int) -> Outcome:
+    """What became of this id under this fence."""
+    with named(), cursor(conn) as c:
+        row = c.execute(f"select {schema}.outcome(%s, %s)".encode(), [id, fence]).fetchone()
+    assert row is not None
+    answer: Outcome = row[0]
+    return answer
+
+
+def _call(
+    conn: psycopg.Connection[Any], query: str, leases: Sequence[Lease], rest: list[Any], own: bool
+) -> list[Any]:
+    if not leases:
+        return []
+    params = [[lease.id for lease in leases], [lease.fence for lease in leases], *rest]
+    with named(own_transaction=own), cursor(conn) as c:
+        row = c.execute(query.encode(), params).fetchone()
+    assert row is not None
+    answers: list[Any] = row[0]
+    return answers

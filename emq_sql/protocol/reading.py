@@ -1,0 +1,91 @@
+"""The read side: the ledger, the depths, where a job is and its story. Nothing is changed here."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import dict_row
+
+from emq_sql.protocol.troubles import named
+
+Row = dict[str, Any]
+
+
+def ledger(
+    conn: psycopg.Connection[Any], schema: str, queue: str | None = None, limit: int = 1000
+) -> list[Row]:
+    """The in-flight list, nearest deadline first."""
+    return _rows(
+        conn,
+        f"select * from {schema}.ledger where (%s::text is null or queue = %s)"
+        " order by lease_deadline limit %s",
+        [queue, queue, limit],
+    )
+
+
+def depth(conn: psycopg.Connection[Any], schema: str) -> list[Row]:
+    """Each queue that has settings or live jobs, with its counts and the age of its oldest."""
+    return _rows(conn, f"select * from {schema}.depth order by queue", [])
+
+
+def place(conn: psycopg.Connection[Any], schema: str, job: UUID) -> Row | None:
+    """Where a job is now, or None when the id is not known."""
+    return _first(_rows(conn, f"select * from {schema}.place(%s)", [job]))
+
+
+def story(conn: psycopg.Connection[Any], schema: str, job: UUID) -> list[Row]:
+    """What happened to a job, in order of time."""
+    return _rows(conn, f"select * from {schema}.story(%s)", [job])
+
+
+def envelope(conn: psycopg.Connection[Any], schema: str, job: UUID) -> Row | None:
+    """A job as it was enqueued, payload and all."""
+    return _first(_rows(conn, f"select * from {schema}.envelope(%s)", [job]))
+
+
+def result(conn: psycopg.Connection[Any], schema: str, job: UUID) -> Row | None:
+    """When a job completed and with which result; None when it has not (or is retired)."""
+    return _first(_rows(conn, f"select * from {schema}.result(%s)", [job]))
+
+
+def meta(conn: psycopg.Connection[Any], schema: str) -> Row:
+    """The ledger's version, id and environment tag."""
+    return _rows(conn, f"select * from {schema}.meta", [])[0]
+
+
+def last_reap(conn: psycopg.Connection[Any], schema: str) -> Row | None:
+    """The newest row of the reap log, with its age in seconds by the server's clock."""
+    return _first(
+        _rows(
+            conn,
+            f"select *, extract(epoch from clock_timestamp() - at)::float8 as age_seconds"
+            f" from {schema}.reap_log order by at desc limit 1",
+            [],
+        )
+    )
+
+
+def workers(conn: psycopg.Connection[Any], schema: str) -> list[Row]:
+    """The workers that showed themselves, with the seconds since they were last seen."""
+    return _rows(
+        conn,
+        f"select *, extract(epoch from clock_timestamp() - seen_at)::float8 as seen_seconds"
+        f" from {schema}.worker order by name",
+        [],
+    )
+
+
+def misplaced(conn: psycopg.Connection[Any], schema: str) -> list[Row]:
+    """Jobs that are not in exactly one place: always none."""
+    return _rows(conn, f"select * from {schema}.misplaced", [])
+
+
+def _rows(conn: psycopg.Connection[Any], query: str, params: list[Any]) -> list[Row]:
+    with named(), psycopg.Cursor(conn, row_factory=dict_row) as c:
+        return c.execute(query.encode(), params).fetchall()
+
+
+def _first(rows: list[Row]) -> Row | None:
+    return rows[0] if rows else None

@@ -1,0 +1,44 @@
+-- The four roles, as group roles that cannot log in; grant them to login roles. Rerunning is
+-- harmless, and is needed after an upgrade that brings new functions.
+-- Parameters: @prefix@ of the role names (roles belong to the whole cluster, so two ledgers that
+-- must not share them need two prefixes).
+-- producer: may add jobs. worker: may hold them, and add some. operator: may look into them, steer
+-- queues and run upkeep. reader: may see the ledger and the depths, no payload and no error.
+-- Nobody gets a table: a worker that could write active itself could forge a fence.
+do $do$
+declare
+  r text;
+begin
+  foreach r in array array['@prefix@_producer', '@prefix@_worker', '@prefix@_operator', '@prefix@_reader'] loop
+    if not exists (select 1 from pg_roles where rolname = r) then
+      execute format('create role %I nologin', r);
+    end if;
+    execute format('grant usage on schema emq to %I', r);
+    execute format('grant select on emq.meta to %I', r);
+  end loop;
+end $do$;
+
+grant execute on function
+  emq.enqueue, emq.enqueue_many, emq.uuid7, emq.job_id, emq.id_time, emq.ring
+to @prefix@_producer, @prefix@_worker;
+
+grant execute on function
+  emq.claim, emq.claimed, emq.complete, emq.complete_and_claim, emq.extend, emq.retry, emq.snooze,
+  emq.release, emq.guard, emq.outcome, emq.result, emq.promote, emq.reap, emq.maintain,
+  emq.worker_seen, emq.worker_gone
+to @prefix@_worker;
+
+grant execute on function emq.outcome, emq.result to @prefix@_producer;
+
+grant execute on function
+  emq.pause, emq.resume, emq.configure, emq.tag, emq.promote, emq.reap, emq.check_stalled,
+  emq.maintain, emq.archive_days, emq.outcome, emq.result, emq.place, emq.story, emq.envelope,
+  emq.cancel, emq.replay, emq.discard, emq.retire, emq.ring, emq.id_time, emq.job_id
+to @prefix@_operator;
+
+grant select on
+  emq.ledger, emq.depth, emq.misplaced, emq.worker, emq.reap_log, emq.audit, emq.refusal
+to @prefix@_operator;
+
+grant execute on function emq.place to @prefix@_reader;
+grant select on emq.ledger, emq.depth, emq.worker, emq.reap_log to @prefix@_reader;

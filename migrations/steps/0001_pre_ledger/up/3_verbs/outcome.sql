@@ -1,0 +1,35 @@
+-- Promise: what became of (id, fence): yours (still held under it) | completed (by it) | superseded
+--   (by another claim) | dead | cancelled | discarded | unknown. Exact for as long as the archive
+--   row is kept.
+-- Parameters: p_id, p_fence.
+-- Locks: none.
+-- Index: active_pk, dead_pk, archive_id_idx of a few partitions, job_pk.
+create function emq.outcome(p_id uuid, p_fence bigint) returns text
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan set jit = off
+as $$
+declare
+  v bigint;
+  v_s text;
+begin
+  select a.fence into v from emq.active a where a.id = p_id;
+  if found then
+    return case when v = p_fence then 'yours' else 'superseded' end;
+  end if;
+  perform 1 from emq.dead x where x.id = p_id;
+  if found then
+    return 'dead';
+  end if;
+  select case when x.status = 'completed' and x.fence is distinct from p_fence then 'superseded'
+              else x.status end
+    into v_s
+    from emq.archived(array[p_id]) x
+   order by x.fence is not distinct from p_fence desc limit 1;
+  if found then
+    return v_s;
+  end if;
+  perform 1 from emq.job x where x.id = p_id;
+  return case when found then 'superseded' else 'unknown' end;
+end $$;
