@@ -44,10 +44,19 @@ class Account:
         )
         return asked.returncode == 0
 
-    def own(self, directory: Path) -> None:
-        """Give a directory that we made to this account."""
+    def make_directory(self, directory: Path) -> None:
+        """Make it and its missing parents, all open to this account; what exists is left as is."""
+        if directory.exists():
+            return
+        self.make_directory(directory.parent)
+        directory.mkdir(exist_ok=True)
+        if self.uid is not None:
+            directory.chmod(0o755)  # whatever root's umask is
+
+    def own(self, path: Path) -> None:
+        """Give a file or directory that we made to this account."""
         if self.uid is not None and self.gid is not None:
-            os.chown(directory, self.uid, self.gid)
+            os.chown(path, self.uid, self.gid)
 
 
 def environment() -> dict[str, str]:

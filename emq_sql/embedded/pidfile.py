@@ -35,28 +35,38 @@ def read(data: Path) -> PidFile:
 
 
 def is_running(data: Path) -> bool:
-    """Whether the process named in the file is a server on this very directory.
+    """Whether the process named in the file is a server that was started on this very path.
 
     A pid alone proves nothing: after a crash of the machine another program may have it.
     """
     pid = read(data).pid
-    return pid > 0 and str(data) in _command_line(pid)
+    arguments = _command_line(pid) if pid else []
+    return _is_postgres(arguments) and str(data) in arguments
 
 
-def drop_stale(data: Path) -> bool:
-    """Remove the file when its process is gone or is another program's; whether it was removed.
+def drop_stale(data: Path, *, alone: bool = False) -> bool:
+    """Remove the file when another program has its pid by now; whether it was removed.
 
-    PostgreSQL does this itself except where the pid was given to another program of the same user,
-    and then refuses to start for ever. Its own check for leftover backends is kept: the file of a
-    process that has ended stays for PostgreSQL to judge.
+    PostgreSQL judges all other cases itself, leftover backends included, but takes any living
+    process of its own user for a server and then refuses to start for ever. alone: nobody else can
+    be starting a server on these data, so that an empty file (a crash while it was written) is
+    stale too.
     """
-    found = read(data)
-    if found.pid == 0 or not _command_line(found.pid) or is_running(data):
-        return False
-    (data / NAME).unlink(missing_ok=True)
-    if found.directory:
-        Path(found.directory, f".s.PGSQL.{found.port}.lock").unlink(missing_ok=True)
-    return True
+    path, found = data / NAME, read(data)
+    if not found.pid:
+        stale = alone and path.exists()
+    else:
+        arguments = _command_line(found.pid)
+        stale = bool(arguments) and not _is_postgres(arguments)
+    if stale:
+        path.unlink(missing_ok=True)
+        if found.directory:
+            Path(found.directory, f".s.PGSQL.{found.port}.lock").unlink(missing_ok=True)
+    return stale
+
+
+def _is_postgres(arguments: list[str]) -> bool:
+    return bool(arguments) and Path(arguments[0]).name.startswith(("postgres", "postmaster"))
 
 
 def _command_line(pid: int) -> list[str]:
@@ -64,7 +74,7 @@ def _command_line(pid: int) -> list[str]:
     proc = Path("/proc", str(pid), "cmdline")
     if Path("/proc/self/cmdline").exists():
         try:
-            return proc.read_text(errors="replace").split("\0")
+            return proc.read_text(errors="replace").rstrip("\0").split("\0")
         except (FileNotFoundError, ProcessLookupError):
             return []
     asked = subprocess.run(

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
+import sys
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
+from urllib.parse import quote
 
 from emq_sql.embedded import pidfile
 from emq_sql.embedded.account import Account, server_account
-from emq_sql.embedded.binaries import Binaries, find
+from emq_sql.embedded.binaries import find
 from emq_sql.embedded.supervision import Supervision
 from emq_sql.errors import BadSetting, ServerDidNotStart
 
 Setting = str | int | bool
 
 ROLE = "postgres"
+SOCKET_PATH_LIMIT = 103 if sys.platform == "darwin" else 107  # bytes
 INITDB = ("-U", ROLE, "-A", "trust", "-E", "UTF8", "--no-locale", "--no-instructions")
 
 # Safe against a crash of the server, not of the machine: synchronous_commit stays on, so a commit
@@ -41,6 +44,8 @@ class Server:
     options       further settings of postgresql.conf by name
     prepared_transactions  max_prepared_transactions, 0 for none
     prefer        a kind or source of programs, as in `binaries.find`
+    within        where the directory of the socket is made; short, because the path of a socket
+                  has at most 107 bytes, and open to the user that runs the server
     timeout       seconds that the server may take to become ready
 
     Attributes: dsn (a libpq URL, superuser `postgres`, any process of this user or root), data,
@@ -62,19 +67,22 @@ class Server:
         prepared_transactions: int = 0,
         prefer: str | None = None,
         port: int = 5432,
+        within: str | os.PathLike[str] = "/tmp",  # noqa: S108  a new directory is made in it
         timeout: float = 60,
     ) -> None:
         account = server_account()
         found = find(prefer, account=account)
         settings = _settings(options or {}, durable, prepared_transactions, port)
-        order = _order(
-            found,
-            account,
-            settings,
-            data=Path(data).absolute() if data is not None else None,
-            durable=durable,
-            timeout=timeout,
-        )
+        order: dict[str, object] = {
+            "bindir": str(found.bindir),
+            "uid": account.uid,
+            "gid": account.gid,
+            "within": _checked_place(Path(within), account, port),
+            "data": _checked_data(Path(data).resolve(), account) if data is not None else None,
+            "initdb": [*INITDB, *([] if durable else ["--no-sync"])],
+            "settings": settings,
+            "timeout": timeout,
+        }
         self._supervision = supervision = Supervision(order)
         self._finalizer = weakref.finalize(self, supervision.shut)
         try:
@@ -86,7 +94,7 @@ class Server:
         self.major = found.major
         self.directory, self.data = supervision.place, supervision.data
         self.log = self.directory / "log"
-        self.dsn = f"postgresql://{ROLE}@/postgres?host={self.directory}&port={port}"
+        self.dsn = socket_dsn(self.directory, port)
 
     def restart(self, mode: Literal["fast", "immediate"] = "fast") -> None:
         """Stop the server and start it on the same data, socket and port; ready at return.
@@ -118,6 +126,11 @@ class Server:
 start = Server  # reads as what it does: `with start() as server:`
 
 
+def socket_dsn(directory: Path, port: int) -> str:
+    """The libpq URL of a server of ours, by the directory of its socket."""
+    return f"postgresql://{ROLE}@/postgres?host={quote(str(directory))}&port={port}"
+
+
 def _settings(
     options: Mapping[str, Setting], durable: bool, prepared_transactions: int, port: int
 ) -> list[str]:
@@ -138,29 +151,30 @@ def _settings(
     ]
 
 
-def _order(
-    found: Binaries,
-    account: Account,
-    settings: list[str],
-    *,
-    data: Path | None,
-    durable: bool,
-    timeout: float,
-) -> dict[str, object]:
-    if data is not None:
-        data.parent.mkdir(parents=True, exist_ok=True)
-        if not account.may_enter(data.parent):
-            raise ServerDidNotStart(
-                f"The user that runs PostgreSQL cannot enter {data.parent}.",
-                hint="Choose a directory that is open to it; nobody's home is opened for this.",
-            )
-        pidfile.drop_stale(data)
-    return {
-        "bindir": str(found.bindir),
-        "uid": account.uid,
-        "gid": account.gid,
-        "data": data and str(data),
-        "initdb": [*INITDB, *([] if durable else ["--no-sync"])],
-        "settings": settings,
-        "timeout": timeout,
-    }
+def _checked_place(within: Path, account: Account, port: int) -> str:
+    socket = within.absolute() / "emq-12345678" / f".s.PGSQL.{port}"
+    if len(os.fsencode(socket)) > SOCKET_PATH_LIMIT:
+        raise BadSetting(
+            f"A socket under {within} would have a path of more than {SOCKET_PATH_LIMIT} bytes.",
+            hint="Choose a shorter directory.",
+        )
+    _refuse_if_closed(within, account)
+    return str(within.absolute())
+
+
+def _checked_data(data: Path, account: Account) -> str:
+    try:
+        account.make_directory(data.parent)
+    except OSError as refused:
+        raise ServerDidNotStart(f"{data.parent} cannot be made: {refused}.") from refused
+    _refuse_if_closed(data.parent, account)
+    pidfile.drop_stale(data)
+    return str(data)
+
+
+def _refuse_if_closed(directory: Path, account: Account) -> None:
+    if not account.may_enter(directory):
+        raise ServerDidNotStart(
+            f"The user that runs PostgreSQL cannot enter {directory}.",
+            hint="Choose a directory that is open to it; none is opened for this.",
+        )

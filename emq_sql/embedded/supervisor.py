@@ -47,8 +47,7 @@ class Supervisor:
         self.wake = self.listen_to_signals()
         self.running: subprocess.Popen[bytes] | None = None
         self.half_made: Path | None = None
-        # Not under TMPDIR: the path of a socket may have no more than 107 bytes.
-        self.place = Path(tempfile.mkdtemp(prefix="emq-", dir="/tmp"))
+        self.place = Path(tempfile.mkdtemp(prefix="emq-", dir=order["within"]))
         self.data = Path(order["data"] or self.place / "data")
         # Opened before the directory is given away, so that no link can be put in its place.
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND
@@ -114,7 +113,8 @@ class Supervisor:
         self.half_made = None
 
     def launch(self) -> None:
-        settings = [*self.order["settings"], f"unix_socket_directories={self.place}"]
+        sockets = f'unix_socket_directories="{self.place}"'  # quoted: a list, split at commas
+        settings = [*self.order["settings"], sockets]
         flags = [flag for setting in settings for flag in ("-c", setting)]
         deadline = time.monotonic() + self.order["timeout"]
         while True:

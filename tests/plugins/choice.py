@@ -38,8 +38,10 @@ def choose() -> Choice:
     forced = os.environ.get("EMQ_SQL_TEST_SERVER")
     if forced and forced not in FORCIBLE:
         _exit(f"EMQ_SQL_TEST_SERVER is {forced!r}, not one of {', '.join(FORCIBLE)}.")
+    # A directory that was named is used or refused, never passed over for Docker.
+    order = ("embedded",) if os.environ.get("EMQ_SQL_PG_BINDIR") else FORCIBLE
     refusals = []
-    for name in (forced,) if forced else FORCIBLE:
+    for name in (forced,) if forced else order:
         try:
             return _docker() if name == "docker" else _binaries(name)
         except LookupError as why:
