@@ -82,6 +82,25 @@ def misplaced(conn: psycopg.Connection[Any], schema: str) -> list[Row]:
     return _rows(conn, f"select * from {schema}.misplaced", [])
 
 
+def server(conn: psycopg.Connection[Any]) -> Row:
+    """Facts of the server and this session: version, clock, recovery, default isolation."""
+    return _rows(
+        conn,
+        "select current_setting('server_version') as version,"
+        " current_setting('server_version_num')::int as version_num,"
+        " clock_timestamp() as clock, pg_is_in_recovery() as in_recovery,"
+        " current_setting('default_transaction_isolation') as default_isolation,"
+        " current_setting('synchronous_commit') as synchronous_commit",
+        [],
+    )[0]
+
+
+def default_partition_rows(conn: psycopg.Connection[Any], schema: str) -> int:
+    """Archive rows that lie in no day's partition: they cannot be retired by dropping one."""
+    query = f"select count(*) as n from (select 1 from {schema}.archive_default limit 1000) x"
+    return int(_rows(conn, query, [])[0]["n"])
+
+
 def _rows(conn: psycopg.Connection[Any], query: str, params: list[Any]) -> list[Row]:
     with named(), psycopg.Cursor(conn, row_factory=dict_row) as c:
         return c.execute(query.encode(), params).fetchall()

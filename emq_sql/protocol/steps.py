@@ -185,3 +185,9 @@ def require_newest(conn: psycopg.Connection, *, schema: str = "emq") -> None:
         f'The schema "{schema}" is at version {have}; this emq_sql works with {need}.',
         hint="Install a newer emq-sql.",
     )
+
+
+def apply_roles(conn: psycopg.Connection, *, schema: str = "emq", prefix: str = "emq") -> None:
+    """Make the four roles and grant them what they may do; harmless to repeat."""
+    with troubles.named(), conn.transaction(), psycopg.Cursor(conn) as cursor:
+        cursor.execute(roles_script(schema=schema, prefix=prefix).encode())

@@ -1,0 +1,295 @@
+"""EMQ: an application's door to its ledger: its database, its tasks, and how jobs are added."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
+from uuid import UUID
+
+import psycopg
+from sqlalchemy.engine import URL, Engine
+
+from emq_sql.errors import Ambiguous, BadSetting, Retryable, UnknownTask
+from emq_sql.job import Enqueued, NewJob, Reaped
+from emq_sql.protocol import adapt, connecting, enqueueing, reading, troubles, upkeep
+from emq_sql.rules import ids, names
+from emq_sql.rules.backoff import Policy, as_backoff
+from emq_sql.rules.durations import duration
+from emq_sql.rules.payload import PAYLOAD_LIMIT
+from emq_sql.tasks import (
+    Duration,
+    Options,
+    Prepared,
+    Task,
+    checked_budget,
+    checked_lease,
+    checked_priority,
+    function_name,
+)
+from emq_sql.worker.handler import Handler
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_TRIES = 4
+
+
+class EMQ:
+    """One ledger and the tasks that run on it.
+
+    `database` is a URL, a libpq DSN or an Engine on psycopg 3; left out, it is EMQ_DSN when first
+    needed. Nothing connects until something is asked. `schema` is where the ledger lives.
+    `environment` must equal the database's tag, if it has one, before a worker runs anything.
+    """
+
+    def __init__(
+        self,
+        database: str | URL | Engine | None = None,
+        *,
+        schema: str = "emq",
+        environment: str | None = None,
+        payload_limit: int = PAYLOAD_LIMIT,
+    ) -> None:
+        self.schema = names.schema_name(schema)
+        self.environment = environment
+        self._payload_limit = payload_limit
+        self._engine = None if database is None else connecting.engine_for(database)
+        self._tasks: dict[str, Task[..., Any]] = {}
+
+    @property
+    def engine(self) -> Engine:
+        """The engine of the ledger's database; raises BadSetting when none is set anywhere."""
+        if self._engine is None:
+            dsn = os.environ.get("EMQ_DSN")
+            if not dsn:
+                raise BadSetting(
+                    "No database is set.", hint='Give EMQ("postgresql://...") or set EMQ_DSN.'
+                )
+            self._engine = connecting.engine_for(dsn)
+        return self._engine
+
+    @property
+    def payload_limit(self) -> int:
+        """The largest payload, in bytes of UTF-8."""
+        return self._payload_limit
+
+    @property
+    def tasks(self) -> Mapping[str, Task[..., Any]]:
+        """The registered tasks by name."""
+        return dict(self._tasks)
+
+    @property
+    def handlers(self) -> Mapping[str, Handler]:
+        """What a worker needs of the registered tasks."""
+        return {name: task.handler for name, task in self._tasks.items()}
+
+    @overload
+    def task(self, function: Callable[P, R], /) -> Task[P, R]: ...
+
+    @overload
+    def task(
+        self,
+        /,
+        *,
+        name: str | None = None,
+        queue: str = "default",
+        priority: int = 2,
+        max_attempts: int | None = None,
+        lease: Duration | None = None,
+        timeout: Duration | None = None,
+        backoff: Policy | None = None,
+        takes_context: Literal[False] = False,
+    ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
+
+    @overload
+    def task(
+        self,
+        /,
+        *,
+        takes_context: Literal[True],
+        name: str | None = None,
+        queue: str = "default",
+        priority: int = 2,
+        max_attempts: int | None = None,
+        lease: Duration | None = None,
+        timeout: Duration | None = None,
+        backoff: Policy | None = None,
+    ) -> Callable[[Callable[Concatenate[Any, P], R]], Task[P, R]]: ...
+
+    def task(
+        self,
+        function: Callable[..., Any] | None = None,
+        /,
+        *,
+        name: str | None = None,
+        queue: str = "default",
+        priority: int = 2,
+        max_attempts: int | None = None,
+        lease: Duration | None = None,
+        timeout: Duration | None = None,
+        backoff: Policy | None = None,
+        takes_context: bool = False,
+    ) -> Any:
+        """Register a function as a task; its jobs carry these defaults.
+
+        `name` is the function's own when left out (without its module, so that moving a file
+        strands no job). `max_attempts` limits failures and lost leases together, `lease` is how
+        long a worker may be silent, `timeout` how long one run may take; durations are seconds or
+        timedelta. `backoff` is a Backoff, a function of the failures, or constant seconds. With
+        `takes_context` the function gets a Job as its first argument. Raises BadInput.
+        """
+        options = Options(
+            queue=names.queue_name(queue),
+            priority=checked_priority(priority),
+            max_attempts=None if max_attempts is None else checked_budget(max_attempts),
+            lease=None if lease is None else checked_lease(lease),
+        )
+        limit = None if timeout is None else duration(timeout, "timeout")
+        policy = None if backoff is None else as_backoff(backoff)
+
+        def register(function: Callable[..., Any]) -> Task[..., Any]:
+            called = function_name(function) if name is None else names.task_name(name)
+            handler = Handler(called, function, takes_context, limit, policy)
+            return self._register(Task(self, handler, options))
+
+        return register if function is None else register(function)
+
+    def _register(self, task: Task[..., Any]) -> Task[..., Any]:
+        there = self._tasks.get(task.name)
+        if there is not None and there.handler.function is not task.handler.function:
+            one, two = there.handler.function, task.handler.function
+            raise BadSetting(
+                f"Two tasks are named {task.name!r}: {one.__module__}.{one.__qualname__} and"
+                f" {two.__module__}.{two.__qualname__}.",
+                hint="Give one of them another name: @emq.task(name=...).",
+            )
+        self._tasks[task.name] = task
+        return task
+
+    def get_task(self, name: str) -> Task[..., Any]:
+        """The task of this name; raises UnknownTask."""
+        try:
+            return self._tasks[name]
+        except KeyError:
+            known = ", ".join(sorted(self._tasks)) or "none"
+            raise UnknownTask(
+                f"No task is named {name!r}.", hint=f"Registered here: {known}."
+            ) from None
+
+    def enqueue_many(
+        self, jobs: Sequence[Prepared], *, session: object | None = None
+    ) -> list[Enqueued]:
+        """Add jobs of any tasks and queues, all or none; answers in the order given.
+
+        With `session` they join its transaction, which is left open and alone. Without, they are
+        committed when this returns; a lost connection is retried under the same ids.
+        """
+        if session is not None:
+            conn = adapt.driver_connection(session)
+            return self._add(conn, jobs, own=False)
+        for left in reversed(range(_TRIES)):
+            try:
+                return self._add_and_commit(jobs, first=left == _TRIES - 1)
+            except (Ambiguous, Retryable):
+                if not left:
+                    raise
+                time.sleep(random.uniform(0.01, 0.2 * (_TRIES - left)))  # noqa: S311
+        raise AssertionError("unreachable")
+
+    def _add_and_commit(self, jobs: Sequence[Prepared], *, first: bool) -> list[Enqueued]:
+        with self.connection() as conn, troubles.named(own_transaction=True):
+            if len({prepared.queue for prepared in jobs}) <= 1:
+                answers = self._add(conn, jobs, own=True)
+            else:
+                with conn.transaction():
+                    answers = self._add(conn, jobs, own=True)
+        if first:
+            return answers
+        return [_as_first_told(p, a) for p, a in zip(jobs, answers, strict=True)]
+
+    def _add(
+        self, conn: psycopg.Connection[Any], jobs: Sequence[Prepared], *, own: bool
+    ) -> list[Enqueued]:
+        if len(jobs) == 1:
+            return [enqueueing.enqueue(conn, self.schema, jobs[0].queue, jobs[0].job, own=own)]
+        by_queue: dict[str, list[int]] = {}
+        for n, prepared in enumerate(jobs):
+            by_queue.setdefault(prepared.queue, []).append(n)
+        answers: dict[int, Enqueued] = {}
+        for queue, places in by_queue.items():
+            some: list[NewJob] = [jobs[n].job for n in places]
+            added = enqueueing.enqueue_many(conn, self.schema, queue, some, own=own)
+            answers.update(zip(places, added, strict=True))
+        return [answers[n] for n in range(len(jobs))]
+
+    @contextmanager
+    def connection(self) -> Iterator[psycopg.Connection[Any]]:
+        """A psycopg connection from the engine's pool, in autocommit."""
+        with connecting.borrowed(self.engine) as conn:
+            yield conn
+
+    def connect(self) -> psycopg.Connection[Any]:
+        """A new psycopg connection in autocommit, of one's own: for workers."""
+        return connecting.dedicated(self.engine)
+
+    def ledger(self, queue: str | None = None) -> list[dict[str, Any]]:
+        """The in-flight list: holder, attempt, seconds left by the server's clock."""
+        with self.connection() as conn:
+            return reading.ledger(conn, self.schema, queue)
+
+    def queues(self) -> list[dict[str, Any]]:
+        """Each queue with its counts and the age of the job that waits longest."""
+        with self.connection() as conn:
+            return reading.depth(conn, self.schema)
+
+    def place(self, job_id: UUID | str) -> dict[str, Any] | None:
+        """Where a job is now, with its counts; None when the id is not known."""
+        with self.connection() as conn:
+            return reading.place(conn, self.schema, ids.check(job_id))
+
+    def result(self, job_id: UUID | str) -> dict[str, Any] | None:
+        """`finished_at` and `result` of a completed job; None when it has not completed."""
+        with self.connection() as conn:
+            return reading.result(conn, self.schema, ids.check(job_id))
+
+    def pause(self, queue: str) -> None:
+        """No worker claims a job of this queue until `resume`; running jobs go on."""
+        with self.connection() as conn:
+            upkeep.pause(conn, self.schema, names.queue_name(queue))
+
+    def resume(self, queue: str) -> None:
+        """Workers claim jobs of this queue again."""
+        with self.connection() as conn:
+            upkeep.resume(conn, self.schema, names.queue_name(queue))
+
+    def configure(
+        self, queue: str, *, lease: Duration | None = None, max_attempts: int | None = None,
+        max_stalled: int | None = None, retention: timedelta | None = None,
+    ) -> None:  # fmt: skip
+        """Set what is given of a queue's settings; jobs that run keep what they have."""
+        with self.connection() as conn:
+            upkeep.configure(
+                conn, self.schema, names.queue_name(queue),
+                lease=None if lease is None else checked_lease(lease),
+                max_attempts=None if max_attempts is None else checked_budget(max_attempts),
+                max_stalled=None if max_stalled is None else checked_budget(max_stalled),
+                retention=retention,
+            )  # fmt: skip
+
+    def reap(self, limit: int = 500) -> Reaped:
+        """Take back expired leases now; workers do it by themselves about once a second."""
+        with self.connection() as conn:
+            return upkeep.reap(conn, self.schema, limit)
+
+
+def _as_first_told(prepared: Prepared, answer: Enqueued) -> Enqueued:
+    """The answer that a lost reply carried: a duplicate of an id just minted is the job itself."""
+    if not (prepared.minted and answer.duplicate):
+        return answer
+    waits = prepared.job.delay is not None or prepared.job.run_at is not None
+    return Enqueued(answer.id, "scheduled" if waits else "enqueued")

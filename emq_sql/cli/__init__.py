@@ -1,0 +1,1 @@
+"""The `emq` command: thin, it calls the same functions as everybody else."""

@@ -1,0 +1,89 @@
+"""Options that most commands share, and errors told as one sentence with exit code 2 or 1."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import psycopg
+
+from emq_sql.app import EMQ
+from emq_sql.errors import BadInput, BadSetting, EmqError
+from emq_sql.protocol import connecting
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def database_options(command: F) -> F:
+    """--dsn and --schema."""
+    command = click.option(
+        "--schema",
+        envvar="EMQ_SCHEMA",
+        default="emq",
+        show_default=True,
+        help="The ledger's schema.",
+    )(command)
+    return click.option(
+        "--dsn", envvar="EMQ_DSN", help="PostgreSQL URL or DSN; EMQ_DSN when left out."
+    )(command)
+
+
+def json_option(command: F) -> F:
+    """--json."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(command)
+
+
+@contextmanager
+def ledger_of(dsn: str | None, schema: str) -> Iterator[tuple[psycopg.Connection[Any], str]]:
+    """A connection of one's own to the ledger that the options name, and its schema."""
+    if not dsn:
+        raise BadSetting("No database is set.", hint="Give --dsn or set EMQ_DSN.")
+    app = EMQ(dsn, schema=schema)
+    conn = connecting.dedicated(app.engine)
+    try:
+        yield conn, app.schema
+    finally:
+        conn.close()
+
+
+def load_app(spec: str) -> EMQ:
+    """The EMQ named by `module:attribute`, as the operator wrote it, from the current folder.
+
+    Raises BadSetting when there is no such module or attribute, or when it is no EMQ.
+    """
+    module_name, _, attribute = spec.partition(":")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise
+        raise BadSetting(
+            f"--app {spec}: there is no module {error.name!r}.",
+            hint="Write module:attribute, and run it from the folder that has the module.",
+        ) from None
+    found = getattr(module, attribute or "emq", None)
+    if not isinstance(found, EMQ):
+        raise BadSetting(
+            f"--app {spec}: {module_name} has no EMQ named {attribute or 'emq'!r}.",
+            hint="Write module:attribute, for example shop.jobs:emq.",
+        )
+    return found
+
+
+class Told(click.Group):
+    """A group whose commands tell our errors in one sentence: exit 2 for bad input, else 1."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except EmqError as error:
+            click.echo(f"emq: {error}", err=True)
+            ctx.exit(2 if isinstance(error, BadInput) else 1)
+        except BrokenPipeError:
+            ctx.exit(0)

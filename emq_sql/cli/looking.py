@@ -1,0 +1,84 @@
+"""ledger, queues and job: the in-flight list, the depths, and one job's whole story."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from emq_sql.cli.context import database_options, json_option, ledger_of
+from emq_sql.cli.output import show, show_one, table
+from emq_sql.errors import BadJobId
+from emq_sql.protocol import reading
+from emq_sql.rules import ids
+
+LEDGER = {
+    "id": "job", "queue": "queue", "task": "task", "worker": "held by", "attempts": "attempt",
+    "running_seconds": "runs s", "seconds_left": "left s", "extensions": "extended",
+    "lease_state": "lease",
+}  # fmt: skip
+DEPTH = {
+    "queue": "queue", "paused": "paused", "pending": "pending", "scheduled": "scheduled",
+    "active": "active", "expired": "expired", "dead": "dead", "oldest_seconds": "oldest s",
+}  # fmt: skip
+STORY = {
+    "at": "at", "event": "event", "attempts": "attempt", "worker": "worker", "detail": "detail",
+}  # fmt: skip
+
+
+@click.command()
+@database_options
+@json_option
+@click.option("--queue", help="Of this queue only.")
+@click.option("--watch", is_flag=True, help="Print it again every second until interrupted.")
+@click.option("--every", default=1.0, show_default=True, help="Seconds between two looks.")
+def ledger(
+    dsn: str | None, schema: str, as_json: bool, queue: str | None, watch: bool, every: float
+) -> None:
+    """The in-flight list: which worker holds which job, and for how long still."""
+    with ledger_of(dsn, schema) as (conn, where):
+        while True:
+            rows = reading.ledger(conn, where, queue)
+            if watch and not as_json:
+                click.clear()
+                click.echo(f"{len(rows)} in flight, {time.strftime('%H:%M:%S')}")
+            show(rows, LEDGER, as_json=as_json)
+            if not watch:
+                return
+            time.sleep(every)
+
+
+@click.command()
+@database_options
+@json_option
+def queues(dsn: str | None, schema: str, as_json: bool) -> None:
+    """Each queue: what waits, runs and died in it, and how long its oldest job waits."""
+    with ledger_of(dsn, schema) as (conn, where):
+        show(reading.depth(conn, where), DEPTH, as_json=as_json)
+
+
+@click.command()
+@database_options
+@json_option
+@click.option("--payload", is_flag=True, help="With its arguments, as they were enqueued.")
+@click.argument("job_id")
+def job(dsn: str | None, schema: str, as_json: bool, payload: bool, job_id: str) -> None:
+    """Where a job is, and its whole story."""
+    with ledger_of(dsn, schema) as (conn, where):
+        wanted = ids.check(job_id)
+        place = reading.place(conn, where, wanted)
+        if place is None:
+            raise BadJobId(
+                f"No job {wanted} is known here.",
+                hint="It was never committed, or its day is past retention.",
+            )
+        story = reading.story(conn, where, wanted)
+        envelope = reading.envelope(conn, where, wanted) if payload else None
+        if as_json:
+            whole = {**place, "story": story} | ({"envelope": envelope} if envelope else {})
+            show_one(whole, as_json=True)
+            return
+        show_one(place, as_json=False)
+        if envelope:
+            click.echo(f"\n{'payload':<12} {envelope['payload']}")
+        click.echo("\n" + "\n".join(table(story, STORY)))

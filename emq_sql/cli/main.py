@@ -1,0 +1,47 @@
+"""The `emq` command and its subcommands."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+from emq_sql.cli.context import Told
+
+COMMANDS = {
+    "demo": "emq_sql.cli.demo:demo",
+    "dev-db": "emq_sql.cli.dev_db:dev_db",
+    "doctor": "emq_sql.cli.doctor:doctor",
+    "enqueue": "emq_sql.cli.steering:enqueue",
+    "job": "emq_sql.cli.looking:job",
+    "ledger": "emq_sql.cli.looking:ledger",
+    "pause": "emq_sql.cli.steering:pause",
+    "queues": "emq_sql.cli.looking:queues",
+    "reap": "emq_sql.cli.steering:reap",
+    "resume": "emq_sql.cli.steering:resume",
+    "schema": "emq_sql.cli.schema:schema",
+    "worker": "emq_sql.cli.worker:worker",
+}
+
+
+class Lazy(Told):
+    """Imports a command's module when it is called, so that an extra is needed only by its own."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
+        if name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+
+@click.group(cls=Lazy)
+@click.version_option(package_name="emq-sql", prog_name="emq")
+def main() -> None:
+    """A job queue in the PostgreSQL you already have.
+
+    Commands read the database from --dsn or EMQ_DSN.
+    """

@@ -1,0 +1,240 @@
+"""Tasks: registered functions, and what is said of a job before it is enqueued."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar
+from uuid import UUID
+
+from emq_sql.errors import BadInput, BadPayload, BadSetting
+from emq_sql.job import Enqueued, NewJob
+from emq_sql.minting import new_id
+from emq_sql.rules import ids, lease, names, payload
+from emq_sql.rules.durations import aware, duration
+from emq_sql.worker.handler import Handler
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Duration = float | timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A job made ready by `Task.job`, for `EMQ.enqueue_many`."""
+
+    queue: str
+    job: NewJob
+    minted: bool  # the id was made for this job, so that a duplicate of it can only be itself
+
+
+class Sender(Protocol):
+    """What a task needs of its application."""
+
+    @property
+    def payload_limit(self) -> int: ...
+
+    def enqueue_many(
+        self, jobs: Sequence[Prepared], *, session: object | None = None
+    ) -> list[Enqueued]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What `using` says of jobs; `None` leaves it to the task, and then to the queue."""
+
+    queue: str
+    session: object | None = None
+    delay: timedelta | None = None
+    run_at: datetime | None = None
+    priority: int = 2
+    job_id: UUID | None = None
+    max_attempts: int | None = None
+    lease: timedelta | None = None
+    headers: Mapping[str, Any] | None = None
+
+
+class Using(Generic[P]):
+    """A task with options; `enqueue` adds jobs with them. Immutable: keep and share it."""
+
+    def __init__(self, task: Task[P, Any], options: Options) -> None:
+        self._task = task
+        self._options = options
+
+    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
+        """Add one job with these arguments.
+
+        With `session=` it is part of that transaction and exists when it commits: nothing is
+        committed, retried or reconnected under the caller. Without, it is committed when this
+        returns; a lost connection is retried under the same id, which cannot make a second job.
+        Answers the id and `enqueued`, `scheduled` or `duplicate`. Raises BadInput for arguments
+        or options that cannot be kept (nothing is written), DatabaseTrouble otherwise.
+        """
+        prepared = self.job(*args, **kwargs)
+        return self._task.sender.enqueue_many([prepared], session=self._options.session)[0]
+
+    def enqueue_many(
+        self, arguments: Iterable[Mapping[str, Any]], *, job_ids: Sequence[UUID | str] | None = None
+    ) -> list[Enqueued]:
+        """Add a job for each mapping of keyword arguments, with one statement and all or none.
+
+        The answers are in the order given. `job_ids` gives each its id; an id twice is a
+        `duplicate` the second time. Transaction rules and errors are those of `enqueue`.
+        """
+        if self._options.job_id is not None:
+            raise BadSetting(
+                "One job_id was given for many jobs.", hint="Give enqueue_many(job_ids=[...])."
+            )
+        rows = list(arguments)
+        if job_ids is not None and len(job_ids) != len(rows):
+            raise BadSetting(
+                f"{len(rows)} jobs were given {len(job_ids)} ids.", hint="Give one id for each job."
+            )
+        prepared = []
+        for n, row in enumerate(rows):
+            try:
+                job = self._prepare((), dict(row), job_ids[n] if job_ids is not None else None)
+            except BadInput as error:
+                raise type(error)(
+                    f"Job {n} of {len(rows)}: {error.what}", hint=error.hint
+                ) from None
+            prepared.append(job)
+        return self._task.sender.enqueue_many(prepared, session=self._options.session)
+
+    def job(self, *args: P.args, **kwargs: P.kwargs) -> Prepared:
+        """The same job as `enqueue` would add, for `EMQ.enqueue_many`; nothing is written yet."""
+        return self._prepare(args, kwargs, self._options.job_id)
+
+    def _prepare(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], job_id: UUID | str | None
+    ) -> Prepared:
+        self._task.check_arguments(args, kwargs)
+        said = self._options
+        headers = None if said.headers is None else payload.encode_headers(said.headers)
+        job = NewJob(
+            task=self._task.name,
+            payload=payload.encode(args, kwargs, self._task.sender.payload_limit),
+            id=new_id() if job_id is None else ids.check(job_id),
+            priority=said.priority,
+            run_at=said.run_at,
+            delay=said.delay,
+            max_attempts=said.max_attempts,
+            lease=said.lease,
+            headers=headers,
+        )
+        return Prepared(said.queue, job, minted=job_id is None)
+
+
+class Task(Generic[P, R]):
+    """A registered function. Calling it runs it here and now; `enqueue` makes a job of it."""
+
+    def __init__(self, sender: Sender, handler: Handler, options: Options) -> None:
+        self.sender = sender
+        self.handler = handler
+        self.options = options
+        self.name = handler.task
+        self.__name__ = handler.function.__name__
+        self.__doc__ = handler.function.__doc__
+        self.__wrapped__ = handler.function
+        self._signature = inspect.signature(handler.function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        result: R = self.handler.function(*args, **kwargs)
+        return result
+
+    def __repr__(self) -> str:
+        return f"<Task {self.name} on queue {self.options.queue}>"
+
+    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
+        """Add one job in a transaction of its own; see `Using.enqueue`."""
+        return self.using().enqueue(*args, **kwargs)
+
+    def enqueue_many(
+        self, arguments: Iterable[Mapping[str, Any]], *, job_ids: Sequence[UUID | str] | None = None
+    ) -> list[Enqueued]:
+        """Add many jobs in one transaction of their own; see `Using.enqueue_many`."""
+        return self.using().enqueue_many(arguments, job_ids=job_ids)
+
+    def job(self, *args: P.args, **kwargs: P.kwargs) -> Prepared:
+        """A job made ready for `EMQ.enqueue_many`; nothing is written yet."""
+        return self.using().job(*args, **kwargs)
+
+    def using(
+        self,
+        *,
+        session: object | None = None,
+        delay: Duration | None = None,
+        run_at: datetime | None = None,
+        priority: int | None = None,
+        queue: str | None = None,
+        job_id: UUID | str | None = None,
+        max_attempts: int | None = None,
+        lease: Duration | None = None,
+        headers: Mapping[str, Any] | None = None,
+    ) -> Using[P]:
+        """Say how the next jobs are enqueued; what is left out is the task's, then the queue's.
+
+        `session` is a SQLAlchemy Session or Connection or a psycopg Connection whose transaction
+        the jobs join. `delay` (seconds or timedelta) counts on the server's clock; `run_at` is an
+        aware datetime; give one of them. `priority` is 0 (first) to 4 (last). `job_id` is a
+        UUIDv7: enqueuing it again is a duplicate (`emq_sql.job_id` makes one from a key). `lease`
+        is how long a worker may be silent before the job is given to another. Raises BadInput.
+        """
+        if delay is not None and run_at is not None:
+            raise BadSetting("Both delay and run_at were given.", hint="Give one of them.")
+        said = self.options
+        chosen = replace(
+            said,
+            session=session,
+            delay=None if delay is None else duration(delay, "delay", allow_zero=True),
+            run_at=None if run_at is None else aware(run_at, "run_at"),
+            priority=said.priority if priority is None else checked_priority(priority),
+            queue=said.queue if queue is None else names.queue_name(queue),
+            job_id=None if job_id is None else ids.check(job_id),
+            max_attempts=said.max_attempts
+            if max_attempts is None
+            else checked_budget(max_attempts),
+            lease=said.lease if lease is None else checked_lease(lease),
+            headers=headers,
+        )
+        return Using(self, chosen)
+
+    def check_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Raise BadPayload when the function could not be called with these arguments."""
+        context = (None,) if self.handler.takes_context else ()
+        try:
+            self._signature.bind(*context, *args, **kwargs)
+        except TypeError as error:
+            raise BadPayload(
+                f"Task {self.name} cannot be called with these arguments: {error}.",
+                hint="They would fail at the worker: enqueue what the function takes.",
+            ) from None
+
+
+def checked_priority(value: object) -> int:
+    """A priority, 0 (first) to 4 (last); raises BadSetting."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 4:
+        return value
+    raise BadSetting(f"Priority {value!r} is none.", hint="Priorities are 0 (first) to 4 (last).")
+
+
+def checked_budget(value: object) -> int:
+    """A max_attempts, 1 to 32767; raises BadSetting."""
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 32767:
+        return value
+    raise BadSetting(f"max_attempts {value!r} is none.", hint="Give a number from 1 to 32767.")
+
+
+def checked_lease(value: Duration) -> timedelta:
+    """A lease; raises BadSetting or BadTime."""
+    return lease.lease_length(value)
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """The name under which a function is registered when none is given: its own, without module.
+
+    Jobs outlive refactorings: a name with the module in it would strand them when a file moves.
+    """
+    return names.task_name(function.__name__)

@@ -1,0 +1,124 @@
+"""What is well and what is not with a ledger and its server; each finding says what to do."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any, Literal
+
+import psycopg
+
+from emq_sql.protocol import reading, steps
+
+State = Literal["ok", "warn", "bad"]
+
+_OLDEST, _NEWEST = 15, 18
+_CLOCK_WARN_SECONDS = 5.0
+_REAP_WARN_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at: how it is, and what to do when it is not well."""
+
+    subject: str
+    state: State
+    found: str
+    advice: str = ""
+
+
+def examine(conn: psycopg.Connection[Any], schema: str) -> list[Finding]:
+    """All findings, most general first; reads only. Ends early when there is no ledger to read."""
+    findings = [*_versions(conn), _clock(conn), _schema(conn, schema)]
+    if findings[-1].state != "bad":
+        findings += [*_ledger(conn, schema), _reaping(conn, schema)]
+    return findings
+
+
+def _versions(conn: psycopg.Connection[Any]) -> Iterator[Finding]:
+    ours = f"emq-sql {version('emq-sql')}, Python {platform.python_version()}"
+    yield Finding(
+        "client", "ok", f"{ours}, psycopg {psycopg.__version__}, libpq {psycopg.pq.version()}"
+    )
+    server = reading.server(conn)
+    major = server["version_num"] // 10_000
+    supported = _OLDEST <= major <= _NEWEST
+    yield Finding(
+        "server", "ok" if supported else "warn", f"PostgreSQL {server['version']}",
+        "" if supported else f"Tested are {_OLDEST} to {_NEWEST}.",
+    )  # fmt: skip
+    if server["in_recovery"]:
+        yield Finding(
+            "role", "bad", "a standby", "Connect to the primary: jobs cannot be claimed here."
+        )
+    if server["default_isolation"] != "read committed":
+        yield Finding(
+            "isolation", "warn", f"default is {server['default_isolation']}",
+            "Workers claim in READ COMMITTED all the same; it costs them two more statements a call.",
+        )  # fmt: skip
+    if server["synchronous_commit"] == "off":
+        yield Finding(
+            "durability", "warn", "synchronous_commit is off",
+            "A crash of the server may lose jobs whose enqueue was already answered.",
+        )  # fmt: skip
+
+
+def _clock(conn: psycopg.Connection[Any]) -> Finding:
+    before = datetime.now(UTC)
+    server = reading.server(conn)["clock"]
+    middle = before + (datetime.now(UTC) - before) / 2
+    apart = (middle - server).total_seconds()
+    well = abs(apart) < _CLOCK_WARN_SECONDS
+    return Finding(
+        "clock", "ok" if well else "warn", f"{apart:+.3f} s against the server",
+        "" if well else "Leases follow the server's clock alone, but ids carry this machine's:"
+        " a day ahead, and they are refused.",
+    )  # fmt: skip
+
+
+def _schema(conn: psycopg.Connection[Any], schema: str) -> Finding:
+    have, need = steps.current(conn, schema=schema), steps.newest()
+    if have == need:
+        return Finding("schema", "ok", f"{schema} at version {have}")
+    if have == 0:
+        return Finding("schema", "bad", f"no ledger in {schema}", "Run: emq schema upgrade.")
+    advice = "Run: emq schema upgrade." if have < need else "Install a newer emq-sql."
+    return Finding(
+        "schema", "bad", f"{schema} at version {have}, this emq works with {need}", advice
+    )
+
+
+def _ledger(conn: psycopg.Connection[Any], schema: str) -> Iterator[Finding]:
+    meta = reading.meta(conn, schema)
+    yield Finding(
+        "ledger", "ok", f"{meta['ledger_id']}, environment {meta['environment'] or 'not tagged'}"
+    )
+    lost = reading.misplaced(conn, schema)
+    yield Finding(
+        "places", "bad" if lost else "ok", f"{len(lost)} jobs are not in exactly one place",
+        "Somebody wrote to the tables by hand: select * from emq.misplaced." if lost else "",
+    )  # fmt: skip
+    stray = reading.default_partition_rows(conn, schema)
+    yield Finding(
+        "archive", "warn" if stray else "ok", f"{stray} rows outside the days' partitions",
+        "No maintenance ran when they were written; they cannot be retired by day." if stray else "",
+    )  # fmt: skip
+    seen = reading.workers(conn, schema)
+    lively = [w for w in seen if w["seen_seconds"] < 60]
+    yield Finding("workers", "ok", f"{len(lively)} seen in the last minute")
+
+
+def _reaping(conn: psycopg.Connection[Any], schema: str) -> Finding:
+    expired = sum(queue["expired"] for queue in reading.depth(conn, schema))
+    last = reading.last_reap(conn, schema)
+    advice = "Start a worker, or call select * from emq.maintain() about once a second."
+    if last is None:
+        return Finding("last reap", "warn" if not expired else "bad", "never", advice)
+    age = float(last["age_seconds"])
+    late = age > _REAP_WARN_SECONDS
+    found = f"{age:.0f} s ago by {last['who']}, {expired} leases are expired now"
+    state: State = "bad" if late and expired else "warn" if late else "ok"
+    return Finding("last reap", state, found, advice if late else "")

@@ -1,0 +1,1 @@
+"""Runs jobs: claims them, keeps their leases, settles them."""
