@@ -78,6 +78,6 @@ def _command_line(pid: int) -> list[str]:
         except (FileNotFoundError, ProcessLookupError):
             return []
     asked = subprocess.run(
-        ["ps", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=False
+        ["ps", "-ww", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=False
     )
     return asked.stdout.split()

@@ -52,7 +52,8 @@ class Supervision:
                 noise += line
                 continue
             if "failed" in fact:
-                raise ServerDidNotStart(f"{fact['failed']}. The end of its log:\n{fact['log']}")
+                log = f" The end of its log:\n{fact['log']}" if fact["log"] else ""
+                raise ServerDidNotStart(f"{fact['failed']}.{log}")
             if "place" in fact:
                 self.place, self.data = Path(fact["place"]), Path(fact["data"])
             if "ready" in fact:

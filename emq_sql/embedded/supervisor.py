@@ -27,11 +27,11 @@ from typing import Any
 TAIL = 4096
 
 
-class OwnerGone(Exception):  # noqa: N818  an ending, not an error
+class OwnerGone(Exception):
     """The owner closed its end of the pipe, or ended."""
 
 
-class Failed(Exception):  # noqa: N818
+class Failed(Exception):
     """initdb or postgres failed."""
 
 
@@ -173,7 +173,11 @@ class Supervisor:
 
 
 def main() -> None:
-    supervisor = Supervisor(json.loads(sys.argv[1]))
+    try:
+        supervisor = Supervisor(json.loads(sys.argv[1]))
+    except OSError as why:
+        report(failed=str(why), log="")
+        sys.exit(1)
     failure = None
     try:
         supervisor.serve()
