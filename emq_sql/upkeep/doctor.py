@@ -55,10 +55,8 @@ def _versions(conn: psycopg.Connection[Any]) -> Iterator[Finding]:
             "role", "bad", "a standby", "Connect to the primary: jobs cannot be claimed here."
         )
     if server["default_isolation"] != "read committed":
-        yield Finding(
-            "isolation", "warn", f"default is {server['default_isolation']}",
-            "Workers claim in READ COMMITTED all the same; it costs them two more statements a call.",
-        )  # fmt: skip
+        advice = "Workers claim in READ COMMITTED all the same, with two more statements a call."
+        yield Finding("isolation", "warn", f"default is {server['default_isolation']}", advice)
     if server["synchronous_commit"] == "off":
         yield Finding(
             "durability", "warn", "synchronous_commit is off",
@@ -104,7 +102,8 @@ def _ledger(conn: psycopg.Connection[Any], schema: str) -> Iterator[Finding]:
     stray = reading.default_partition_rows(conn, schema)
     yield Finding(
         "archive", "warn" if stray else "ok", f"{stray} rows outside the days' partitions",
-        "No maintenance ran when they were written; they cannot be retired by day." if stray else "",
+        "No maintenance ran when they were written; they cannot be retired by day."
+        if stray else "",
     )  # fmt: skip
     seen = reading.workers(conn, schema)
     lively = [w for w in seen if w["seen_seconds"] < 60]
