@@ -3,8 +3,8 @@
     DIR/data   the data          DIR/log    what the server said
     DIR/run    its socket        DIR/lock   held while a command starts or stops it
 
-A socket path may have no more than 107 bytes: under a longer DIR the socket is in a directory of
-mode 0700 in /tmp, which `dsn` finds by postmaster.pid.
+Where libpq could not reach a socket (a path of more than 107 bytes, a comma) it is in a directory
+of mode 0700 in /tmp instead, which `dsn` finds by postmaster.pid.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 from emq_sql.embedded import pidfile
 from emq_sql.embedded.account import Account, server_account
 from emq_sql.embedded.binaries import find
-from emq_sql.embedded.server import SOCKET_PATH_LIMIT, Server, socket_dsn
+from emq_sql.embedded.server import Server, holds_sockets, socket_dsn
 from emq_sql.errors import EmbeddedError, ServerDidNotStart, ServerDidNotStop
 
 PORT = 5432
@@ -206,7 +206,7 @@ def _launch(place: Path, account: Account) -> None:
 
 def _socket_directory(place: Path, account: Account) -> Path:
     socket = place / "run"
-    if len(os.fsencode(socket / f".s.PGSQL.{PORT}")) > SOCKET_PATH_LIMIT:
+    if not holds_sockets(socket, PORT):
         socket = Path(tempfile.mkdtemp(prefix="emq-", dir="/tmp"))
     socket.mkdir(mode=0o700, exist_ok=True)
     account.own(socket)

@@ -131,6 +131,12 @@ def socket_dsn(directory: Path, port: int) -> str:
     return f"postgresql://{ROLE}@/postgres?host={quote(str(directory))}&port={port}"
 
 
+def holds_sockets(directory: Path, port: int) -> bool:
+    """Whether libpq can reach a socket there: its path is short, and `host` is split at commas."""
+    path = os.fsencode(directory / f".s.PGSQL.{port}")
+    return len(path) <= SOCKET_PATH_LIMIT and b"," not in path
+
+
 def _settings(
     options: Mapping[str, Setting], durable: bool, prepared_transactions: int, port: int
 ) -> list[str]:
@@ -152,10 +158,10 @@ def _settings(
 
 
 def _checked_place(within: Path, account: Account, port: int) -> str:
-    socket = within.absolute() / "emq-12345678" / f".s.PGSQL.{port}"
-    if len(os.fsencode(socket)) > SOCKET_PATH_LIMIT:
+    if not holds_sockets(within.absolute() / "emq-12345678", port):
         raise BadSetting(
-            f"A socket under {within} would have a path of more than {SOCKET_PATH_LIMIT} bytes.",
+            f"libpq could not reach a socket under {within}: it takes no comma and no path of more "
+            f"than {SOCKET_PATH_LIMIT} bytes.",
             hint="Choose a shorter directory.",
         )
     _refuse_if_closed(within, account)

@@ -113,7 +113,7 @@ class Supervisor:
         self.half_made = None
 
     def launch(self) -> None:
-        sockets = f'unix_socket_directories="{self.place}"'  # quoted: a list, split at commas
+        sockets = f'unix_socket_directories="{self.place}"'  # a list: quoted
         settings = [*self.order["settings"], sockets]
         flags = [flag for setting in settings for flag in ("-c", setting)]
         deadline = time.monotonic() + self.order["timeout"]

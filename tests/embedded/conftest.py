@@ -58,9 +58,13 @@ def copied_packages() -> Iterator[Path]:
 
 
 def copy_packages(target: Path) -> None:
-    """emq_sql, the embedded PostgreSQL and its libraries, and the libraries of the commands."""
+    """The embedded room, its PostgreSQL and libraries, and the commands of dev-db."""
     skip = shutil.ignore_patterns("__pycache__", "include")
-    shutil.copytree(REPOSITORY / "emq_sql", target / "emq_sql", ignore=skip)
+    # Without emq_sql/__init__.py and the database libraries behind it: this room stands alone.
+    (target / "emq_sql" / "cli").mkdir(parents=True)
+    shutil.copytree(REPOSITORY / "emq_sql/embedded", target / "emq_sql/embedded", ignore=skip)
+    for name in ("errors.py", "cli/dev_db.py"):
+        shutil.copy(REPOSITORY / "emq_sql" / name, target / "emq_sql" / name)
     owner = target / "owner.py"
     shutil.copy(REPOSITORY / "tests/embedded/owner.py", owner)
     owner.chmod(0o644)

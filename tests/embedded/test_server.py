@@ -96,9 +96,18 @@ def test_options_that_it_sets_itself_are_refused(name: str) -> None:
         start(options={name: "x"})
 
 
-def test_a_socket_path_that_is_too_long_is_refused_by_name(place: Path) -> None:
-    with pytest.raises(BadSetting, match="bytes"):
-        start(within=place / ("x" * 90))
+@pytest.mark.parametrize("name", ["x" * 90, "mine, yours"])
+def test_a_place_where_no_socket_can_be_reached_is_refused_by_name(name: str, place: Path) -> None:
+    (place / name).mkdir()
+    with pytest.raises(BadSetting, match="107 bytes"):
+        start(within=place / name)
+
+
+def test_the_longest_place_that_is_taken_can_be_reached(place: Path) -> None:
+    longest = place / ("x" * (107 - len(f"{place}//emq-12345678/.s.PGSQL.5432")))
+    longest.mkdir()
+    with start(within=longest) as server:
+        assert value(server, "select 1") == 1
 
 
 def test_data_may_lie_deep_and_be_named_oddly(place: Path) -> None:
