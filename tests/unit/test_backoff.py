@@ -63,6 +63,10 @@ def test_the_default_doubles_from_two_seconds_to_an_hour() -> None:
     assert seconds == [2, 4, 8, 2048, 3600, 3600, 3600]
 
 
+def test_fewer_failures_than_one_count_as_one() -> None:
+    assert nominal(DEFAULT, 0) == nominal(DEFAULT, -7) == nominal(DEFAULT, 1)
+
+
 def test_linear_and_constant_curves_are_what_they_say() -> None:
     rng = random.Random(0)
     linear = Backoff.linear(10, cap=35, jitter=False)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import random
 import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import pairwise
 from uuid import RFC_4122, UUID
@@ -20,6 +23,17 @@ from emq_sql.rules.ids import Mint, check, id_time, job_id
 NOW_MS = 1_796_000_000_000
 NOW = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=NOW_MS)
 HALF_A_DAY = 12 * 3_600_000
+
+
+def run_in_threads(count: int, make: Callable[[], list[UUID]]) -> list[list[UUID]]:
+    start = threading.Barrier(count)
+
+    def run(_: int) -> list[UUID]:
+        start.wait()
+        return make()
+
+    with ThreadPoolExecutor(count) as threads:
+        return list(threads.map(run, range(count)))
 
 
 def mint_of(clock: list[int], rng: random.Random) -> Mint:
@@ -55,6 +69,11 @@ def test_a_clock_set_back_by_more_than_half_a_day_is_followed() -> None:
         check(ahead, NOW - timedelta(milliseconds=1))
 
 
+def test_a_millisecond_has_room_for_more_ids_than_it_has_time_for() -> None:
+    largest_steps = Mint(lambda: NOW_MS, lambda bits: (1 << bits) - 1)
+    assert {id_time(largest_steps()) for _ in range(5_000)} == {NOW}
+
+
 def test_a_full_millisecond_runs_over_into_the_next() -> None:
     mint = Mint(lambda: NOW_MS, lambda bits: (1 << bits) - 1)
     # Each id takes the largest steps there are: 2**73 of room in steps of 2**32 is 2**41 ids, so
@@ -66,19 +85,24 @@ def test_a_full_millisecond_runs_over_into_the_next() -> None:
     assert first < second < mint()
 
 
+def test_one_thread_at_a_time_is_inside_the_mint() -> None:
+    inside: list[int] = []
+    overlaps: list[int] = []
+
+    def now_ms() -> int:
+        inside.append(1)
+        time.sleep(0)  # an invitation to the other threads
+        overlaps.append(len(inside))
+        inside.pop()
+        return NOW_MS
+
+    mint = Mint(now_ms, random.Random(0).getrandbits)
+    run_in_threads(8, lambda: [mint() for _ in range(300)])
+    assert set(overlaps) == {1}
+
+
 def test_many_threads_never_make_the_same_id_and_each_sees_its_own_grow() -> None:
-    lists: list[list[UUID]] = [[] for _ in range(8)]
-    start = threading.Barrier(8)
-
-    def make(into: list[UUID]) -> None:
-        start.wait()
-        into.extend(new_id() for _ in range(2_000))
-
-    threads = [threading.Thread(target=make, args=(into,)) for into in lists]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    lists = run_in_threads(8, lambda: [new_id() for _ in range(2_000)])
     assert len({made for into in lists for made in into}) == 16_000
     assert all(into == sorted(into) for into in lists)
 

@@ -23,6 +23,7 @@ from emq_sql.rules.payload import (
     encode_result,
     storable_result,
 )
+from tests.unit.strategies import NASTY_CHARACTERS
 
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
 SCALARS = (
@@ -41,7 +42,7 @@ KEYWORDS = st.dictionaries(TEXT.filter(lambda key: key != "*"), PLAIN, max_size=
 ANYTHING = st.recursive(
     SCALARS
     | st.floats()
-    | st.text(st.characters(), max_size=5)
+    | st.text(NASTY_CHARACTERS, max_size=5)
     | st.binary(max_size=5)
     | st.decimals()
     | st.datetimes()
@@ -52,7 +53,7 @@ ANYTHING = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.tuples(inner, inner)
-        | st.dictionaries(st.text(st.characters(), max_size=3) | st.integers(), inner, max_size=3)
+        | st.dictionaries(st.text(NASTY_CHARACTERS, max_size=3) | st.integers(), inner, max_size=3)
     ),
     max_leaves=10,
 )
@@ -280,3 +281,8 @@ def test_a_result_that_breaks_when_read_does_not_fail_the_job() -> None:
 def test_a_result_over_the_limit_is_replaced_by_a_small_marker() -> None:
     stored = json.loads(storable_result("x" * 100, limit=50))
     assert "over 50 bytes" in stored[UNSTORABLE]
+
+
+def test_the_reason_in_the_marker_is_short() -> None:
+    stored = json.loads(storable_result(type("X" * 5000, (), {})()))
+    assert len(stored[UNSTORABLE]) == 500

@@ -23,6 +23,7 @@ from emq_sql.rules.verdict import (
     shortened,
     storable,
 )
+from tests.unit.strategies import NASTY_TEXT
 
 
 def error_of(function: Any, *args: Any) -> BaseException:
@@ -66,9 +67,7 @@ def test_a_backoff_that_fails_does_not_keep_a_job_from_being_put_back(policy: An
     assert len(verdict.error.encode()) <= ERROR_LIMIT
 
 
-@given(
-    st.text(st.characters(), max_size=200), st.integers(0, 10**6), st.randoms(use_true_random=False)
-)
+@given(NASTY_TEXT, st.integers(0, 10**6), st.randoms(use_true_random=False))
 def test_any_error_becomes_text_that_postgresql_can_hold(
     message: str, failures: int, rng: random.Random
 ) -> None:
@@ -127,7 +126,7 @@ def test_a_shortened_text_fits_and_a_short_one_is_left_alone(text: str, limit: i
         assert len(short.encode()) >= limit - 12
 
 
-@given(st.text(st.characters()))
+@given(NASTY_TEXT)
 def test_storable_text_keeps_its_length_and_every_good_character(text: str) -> None:
     good = storable(text)
     good.encode()
