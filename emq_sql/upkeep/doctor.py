@@ -97,7 +97,7 @@ def _ledger(conn: psycopg.Connection[Any], schema: str) -> Iterator[Finding]:
     lost = reading.misplaced(conn, schema)
     yield Finding(
         "places", "bad" if lost else "ok", f"{len(lost)} jobs are not in exactly one place",
-        "Somebody wrote to the tables by hand: select * from emq.misplaced." if lost else "",
+        "Somebody wrote to the tables by hand: look at the view misplaced." if lost else "",
     )  # fmt: skip
     stray = reading.default_partition_rows(conn, schema)
     yield Finding(
@@ -113,7 +113,7 @@ def _ledger(conn: psycopg.Connection[Any], schema: str) -> Iterator[Finding]:
 def _reaping(conn: psycopg.Connection[Any], schema: str) -> Finding:
     expired = sum(queue["expired"] for queue in reading.depth(conn, schema))
     last = reading.last_reap(conn, schema)
-    advice = "Start a worker, or call select * from emq.maintain() about once a second."
+    advice = "Start a worker, or have emq.maintain() called about once a second."
     if last is None:
         return Finding("last reap", "warn" if not expired else "bad", "never", advice)
     age = float(last["age_seconds"])
