@@ -1,4 +1,4 @@
--- The schema at the newest step, as PostgreSQL 18 dumps it, without the partitions of days.
+-- The schema at the newest step, as PostgreSQL 18 dumps it without partitions of days.
 -- For review, never run. Written by `make dump`; a test compares it with the sum of the steps.
 --
 -- PostgreSQL database dump

@@ -17,7 +17,7 @@ DUMP = Path(__file__).resolve().parents[2] / "migrations" / "schema.sql"
 WRITTEN_BY = 18
 WRITE = "EMQ_SQL_WRITE_DUMP"
 
-HEAD = """-- The schema at the newest step, as PostgreSQL 18 dumps it, without the partitions of days.
+HEAD = """-- The schema at the newest step, as PostgreSQL 18 dumps it without partitions of days.
 -- For review, never run. Written by `make dump`; a test compares it with the sum of the steps.
 """
 # The version of a minor release, and the random key that guards psql's restricted mode.
