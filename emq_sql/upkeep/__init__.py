@@ -1,1 +1,1 @@
-"""What keeps a ledger well: the maintenance loop, and looking whether it is well."""
+"""Upkeep that needs no extension: reap, promote and the partitions ahead."""

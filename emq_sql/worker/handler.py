@@ -1,4 +1,4 @@
-"""What a worker knows of a task."""
+"""What runs for a task."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from emq_sql.rules.backoff import Policy
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """A registered function and how its runs are judged; `None` means the usual."""
+    """A function for a task, sync or async.
+
+    `takes_context` puts the `Job` in front of its arguments. Past `timeout` the run counts as a
+    failure. `backoff` says how long a failed job waits; None is the usual curve.
+    """
 
     task: str
     function: Callable[..., Any]

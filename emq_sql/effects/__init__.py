@@ -1,0 +1,1 @@
+"""Effects and completion in one transaction."""

@@ -1,0 +1,54 @@
+"""How a run ended, and what is to be settled about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from emq_sql.rules.verdict import Completed, Failed
+from emq_sql.worker.entry import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Snoozed:
+    """Not now: the job waits, at no cost."""
+
+    delay: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """The worker stops: the job goes back to the head of its level, at no cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompletedByHandler:
+    """The handler completed it in its own transaction, which may not have committed.
+
+    `failed` counts if it has not; `raised` says that the handler raised after it.
+    """
+
+    failed: Failed
+    raised: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedInHandler:
+    """The handler's own completion was refused as stale, and that record rolled back with it."""
+
+    failed: Failed
+
+
+Ending = Completed | Failed | Snoozed | Released | CompletedByHandler | RefusedInHandler
+
+
+@dataclass(slots=True, eq=False)
+class Settlement:
+    """One ending on its way to the database; it stays until the database has answered."""
+
+    entry: Entry
+    ending: Ending
+    unsure: bool = False  # it was sent, and the answer was lost
+    not_before: float = 0.0
+    asked: int = 0
+    refusals: int = 0

@@ -1,0 +1,84 @@
+"""One held job as its worker knows it."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Literal
+
+from emq_sql.job import Answer, Claimed, Lease
+from emq_sql.rules.lease import extend_interval, lapses_at, next_due
+from emq_sql.worker.handler import Handler
+
+Hands = Literal["keeper", "settler", "handler"]
+
+
+@dataclass(slots=True, eq=False)
+class Ask:
+    """A handler's wish to have its lease extended now, and the answer to it."""
+
+    lease: timedelta | None
+    answered: threading.Event = field(default_factory=threading.Event)
+    answer: Answer | None = None
+
+
+class Entry:
+    """A claimed job from its claim to its settlement. Everything mutable is guarded by `Held`.
+
+    Instants are of the monotonic clock. `extended_at` is when the claim, or the last extension
+    that committed, was *sent*: the server's lease began later, so it is never thought longer.
+    """
+
+    __slots__ = (
+        "ask", "busy_until", "cancelled", "claimed", "completing", "decided", "extended_at",
+        "handler", "hands", "hands_since", "known_at", "lapsed", "lapses", "lease_deadline",
+        "lost", "refused", "timeout_at",
+    )  # fmt: skip
+
+    def __init__(
+        self, claimed: Claimed, handler: Handler | None, sent: float, answered: float
+    ) -> None:
+        self.claimed = claimed
+        self.handler = handler
+        self.extended_at = sent
+        self.known_at = answered
+        self.lapses = lapses_at(sent, claimed.lease.lease)
+        self.lease_deadline = claimed.lease.lease_deadline
+        self.timeout_at: float | None = None
+        self.busy_until = 0.0
+        self.ask: Ask | None = None
+        self.hands: Hands | None = None
+        self.hands_since = 0.0
+        self.cancelled = threading.Event()
+        self.decided = False  # how it ends is settled, whatever the handler does from now on
+        self.completing = False  # the handler completed it in a transaction of its own
+        self.refused = False  # the server refused that completion
+        self.lapsed = False  # no extension came in time
+        self.lost = False  # the server said that the fence is stale
+
+    @property
+    def lease(self) -> Lease:
+        """The lease as it was claimed: id, fence, attempts."""
+        return self.claimed.lease
+
+    def extension_due(self) -> float:
+        """When the next extension is to be sent."""
+        if self.ask is not None:
+            return self.busy_until
+        due = next_due(self.extended_at, extend_interval(self.lease.lease))
+        return max(due, self.busy_until)
+
+    def extended(self, sent: float, lease: timedelta) -> None:
+        """An extension by `lease`, sent at `sent`, has committed."""
+        self.lapses = max(self.lapses, lapses_at(sent, lease))
+        self.extended_at = sent
+        # The server's clock when it was sent is at least that of the claim and the time since its
+        # answer; so the deadline is at least this.
+        began = self.claimed.lease.lease_deadline - self.claimed.lease.lease
+        known: datetime = began + timedelta(seconds=sent - self.known_at) + lease
+        self.lease_deadline = max(self.lease_deadline, known)
+
+    def __str__(self) -> str:
+        """How log lines name it."""
+        return f"job {self.lease.id} ({self.claimed.task}, attempt {self.lease.attempts})"

@@ -1,0 +1,233 @@
+"""The register of what this worker holds: the one structure that its threads share.
+
+Thread safety: every read and write of an entry's mutable fields happens under the one lock of
+this register, in a method that neither blocks nor calls out. Nobody holds the lock while talking
+to the database. Two threads must not send statements about the same row at once, or one of them
+would be answered `busy`, or `lost` and recorded as a refusal that was none: so who wants to send
+takes the entry into its hands first. Hands that were full for HANDS_FULL seconds (a connection
+that hangs) stop nobody. Signal handlers never come here.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from time import monotonic
+
+from emq_sql.job import Answer, Outcome
+from emq_sql.rules.lease import lapses_at
+from emq_sql.worker.entry import Ask, Entry, Hands
+
+HANDS_FULL = 1.0
+_SHORTEST_BUSY = 0.01
+_LONGEST_BUSY = 0.25
+
+
+class Held:
+    """All entries that are claimed and not settled; see the module for its one lock."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._entries: set[Entry] = set()
+        self._version = 0
+        self._keeping = True
+
+    def __len__(self) -> int:
+        with self._changed:
+            return len(self._entries)
+
+    def entries(self) -> list[Entry]:
+        """All of them, in no order."""
+        with self._changed:
+            return list(self._entries)
+
+    def version(self) -> int:
+        """Grows with each change that a waiting thread should look at."""
+        with self._changed:
+            return self._version
+
+    def wait(self, seen: int, seconds: float | None) -> None:
+        """Wait until something has changed since `version()` answered `seen`, or time is up."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._version != seen, seconds)
+
+    def poke(self) -> None:
+        """Let all waiting threads look again."""
+        with self._changed:
+            self._poke()
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Freshly claimed."""
+        with self._changed:
+            self._entries.update(entries)
+            self._poke()
+
+    def remove(self, entry: Entry) -> None:
+        """Settled, or not ours any more."""
+        with self._changed:
+            self._entries.discard(entry)
+            if entry.ask is not None:
+                entry.ask.answer = "lost"
+                entry.ask.answered.set()
+
+    def decide(self, entry: Entry) -> bool:
+        """True for the first who wants to settle it: its end, a timeout, a snooze, a shutdown."""
+        with self._changed:
+            first = not entry.decided
+            entry.decided = True
+            entry.timeout_at = None
+            return first
+
+    def starts(self, entry: Entry) -> bool:
+        """The handler is about to be called: its timeout begins. False when it must not be."""
+        with self._changed:
+            if entry.decided or entry.lost:
+                return False
+            timeout = entry.handler.timeout if entry.handler else None
+            if timeout is not None:
+                entry.timeout_at = monotonic() + timeout.total_seconds()
+                self._poke()
+            return True
+
+    def take(self, entry: Entry, who: Hands) -> bool:
+        """Whether `who` may send a statement about this row now."""
+        with self._changed:
+            return self._take(entry, who, monotonic())
+
+    def take_soon(self, entry: Entry, who: Hands) -> None:
+        """Wait for the hands to be free, at most until they count as hanging."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._take(entry, who, monotonic()), HANDS_FULL * 1.1)
+
+    def put_down(self, entries: Iterable[Entry], who: Hands) -> None:
+        """The statement has been answered, or has failed."""
+        with self._changed:
+            for entry in entries:
+                if entry.hands == who:
+                    entry.hands = None
+            self._changed.notify_all()
+
+    def _take(self, entry: Entry, who: Hands, now: float) -> bool:
+        free = entry.hands in {None, who} or now - entry.hands_since > HANDS_FULL
+        if free:
+            entry.hands, entry.hands_since = who, now
+        return free
+
+    def take_due(self, now: float) -> tuple[list[Entry], list[Entry], list[Entry], float | None]:
+        """(to extend, to extend by a wish, to ask about, when to look again) at `now`.
+
+        Those in the three lists are in the keeper's hands. Asked about are those that their handler
+        completed: an extension after its commit would be refused, and recorded as if stale.
+        """
+        usual: list[Entry] = []
+        wished: list[Entry] = []
+        completing: list[Entry] = []
+        with self._changed:
+            soonest: float | None = None
+            for entry in self._entries:
+                if entry.lost:
+                    continue
+                due = entry.extension_due()
+                if due <= now and not self._take(entry, "keeper", now):
+                    due = now + _SHORTEST_BUSY
+                if due > now:
+                    soonest = due if soonest is None else min(soonest, due)
+                elif entry.completing:
+                    completing.append(entry)
+                else:
+                    (usual if entry.ask is None else wished).append(entry)
+        return usual, wished, completing, soonest
+
+    def extended(self, entries: Sequence[Entry], answers: Sequence[Answer], sent: float) -> None:
+        """Write down the answers to an extension sent at `sent`."""
+        with self._changed:
+            self._keeping = True
+            for entry, answer in zip(entries, answers, strict=True):
+                wish = entry.ask.lease if entry.ask else None
+                if answer == "done":
+                    entry.extended(sent, wish or entry.lease.lease)
+                elif answer == "busy":
+                    pause = entry.lease.lease.total_seconds() / 10
+                    entry.busy_until = monotonic() + min(max(pause, _SHORTEST_BUSY), _LONGEST_BUSY)
+                    if entry.completing:
+                        # Its own open transaction holds the row: nobody can take it meanwhile.
+                        entry.lapses = max(entry.lapses, lapses_at(sent, entry.lease.lease))
+                    continue
+                else:
+                    entry.lost = True
+                    entry.cancelled.set()
+                if entry.ask is not None:
+                    entry.ask.answer = answer
+                    entry.ask.answered.set()
+                    entry.ask = None
+            self._poke()
+
+    def ended(self, entry: Entry, outcome: Outcome) -> None:
+        """A job that its handler completed is not ours any more: nothing is left to extend."""
+        with self._changed:
+            self._keeping = True
+            entry.lost = True
+            if outcome != "completed":
+                entry.cancelled.set()
+
+    @property
+    def keeping(self) -> bool:
+        """Whether leases are known to be kept: while they are not, nothing more is claimed."""
+        with self._changed:
+            return self._keeping
+
+    def set_keeping(self, keeping: bool) -> None:
+        """Said by the keeper when its connection is lost, or is there again."""
+        with self._changed:
+            self._keeping = keeping
+
+    def take_expired(self, now: float) -> tuple[list[Entry], list[Entry], float | None]:
+        """(just lapsed, just timed out, when to look again); the first are cancelled already."""
+        lapsed: list[Entry] = []
+        timed_out: list[Entry] = []
+        soonest: float | None = None
+        with self._changed:
+            for entry in self._entries:
+                if not (entry.lapsed or entry.lost):
+                    if entry.lapses <= now:
+                        entry.lapsed = True
+                        entry.cancelled.set()
+                        self._keeping = False
+                        lapsed.append(entry)
+                    else:
+                        soonest = entry.lapses if soonest is None else min(soonest, entry.lapses)
+                if entry.timeout_at is not None:
+                    if entry.timeout_at <= now:
+                        entry.timeout_at = None
+                        timed_out.append(entry)
+                    else:
+                        soonest = min(soonest or entry.timeout_at, entry.timeout_at)
+        return lapsed, timed_out, soonest
+
+    def wish(self, entry: Entry, lease: timedelta | None) -> tuple[Ask, float]:
+        """Ask the keeper for an extension now; the wish, and when the lease lapses."""
+        with self._changed:
+            if entry.ask is None:
+                entry.ask = Ask(lease)
+                entry.busy_until = 0.0
+                self._poke()
+            return entry.ask, entry.lapses
+
+    def completed(self, entry: Entry, *, refused: bool = False) -> None:
+        """The handler's own completion was taken, or refused as stale, in its transaction."""
+        with self._changed:
+            if refused:
+                entry.refused = True
+                entry.cancelled.set()
+            else:
+                entry.completing = True
+
+    def deadline(self, entry: Entry) -> float:
+        """When the lease lapses, by the monotonic clock."""
+        with self._changed:
+            return entry.lapses
+
+    def _poke(self) -> None:
+        self._version += 1
+        self._changed.notify_all()

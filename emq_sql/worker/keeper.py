@@ -1,0 +1,126 @@
+"""Extends the leases of all held jobs, in its own thread and on its own connection."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from time import monotonic
+from typing import Any
+
+import psycopg
+
+from emq_sql.crashpoints import crash_point
+from emq_sql.errors import EmqError
+from emq_sql.protocol import holding
+from emq_sql.protocol.link import Link
+from emq_sql.worker.entry import Entry
+from emq_sql.worker.held import Held
+from emq_sql.worker.patience import Patience
+
+log = logging.getLogger("emq_sql.worker.keeper")
+
+SEEN_EVERY = 10.0
+
+
+class Keeper:
+    """Every held job is extended at a third of its lease; one busy row delays no other.
+
+    Idle it sends nothing but `seen`, every ten seconds. `changed` is called when claiming may go
+    on, after a time in which no extension came through.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        schema: str,
+        held: Held,
+        seen: Callable[[psycopg.Connection[Any]], None],
+        changed: Callable[[], None],
+    ) -> None:
+        self._link = link
+        self._schema = schema
+        self._held = held
+        self._seen = seen
+        self._seen_due = 0.0
+        self._changed = changed
+        self._patience = Patience()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="emq-keeper", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self, seconds: float) -> None:
+        """End the thread; waits for it at most so long."""
+        self._stopped.set()
+        self._held.poke()
+        self._thread.join(seconds)
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            version = self._held.version()
+            try:
+                wait = self._turn()
+                self._succeeded()
+            except EmqError as error:
+                self._held.set_keeping(False)
+                pause = self._patience.pause()
+                if self._patience.failures == 1:
+                    log.warning("leases cannot be extended, claiming stops: %s", error)
+                self._stopped.wait(pause)
+                continue
+            except Exception:
+                log.exception("the lease keeper failed and goes on")
+                self._stopped.wait(self._patience.pause())
+                continue
+            self._held.wait(version, wait)
+        self._link.close()
+
+    def _succeeded(self) -> None:
+        if self._patience.failures:
+            log.info("leases are extended again")
+            self._patience.succeeded()
+        if not self._held.keeping:
+            self._held.set_keeping(True)
+            self._changed()
+
+    def _turn(self) -> float:
+        usual, wished, completing, soonest = self._held.take_due(monotonic())
+        try:
+            usual += [entry for entry in completing if self._still_ours(entry)]
+            self._extend(usual, None)
+            for entry in wished:
+                self._extend([entry], entry.ask.lease if entry.ask else None)
+        finally:
+            self._held.put_down([*usual, *wished, *completing], "keeper")
+        now = monotonic()
+        if not self._held.keeping or self._seen_due <= now:
+            self._link.call(self._seen)
+            self._seen_due = now + SEEN_EVERY
+        wait = self._seen_due - now
+        return wait if soonest is None else max(min(wait, soonest - now), 0.001)
+
+    def _still_ours(self, entry: Entry) -> bool:
+        outcome = self._link.call(
+            lambda conn: holding.outcome(conn, self._schema, entry.lease.id, entry.lease.fence)
+        )
+        if outcome != "yours":
+            self._held.ended(entry, outcome)
+        return outcome == "yours"
+
+    def _extend(self, entries: Sequence[Entry], lease: timedelta | None) -> None:
+        if not entries:
+            return
+        leases = [entry.lease for entry in entries]
+        sent = monotonic()
+        answers = self._link.call(
+            lambda conn: holding.extend(conn, self._schema, leases, lease, own=True)
+        )
+        crash_point("during-extend")
+        self._held.extended(entries, answers, sent)
+        for entry, answer in zip(entries, answers, strict=True):
+            if answer == "lost":
+                log.warning("%s: lease lost, its handler is told to stop", entry)

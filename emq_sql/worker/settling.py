@@ -1,0 +1,253 @@
+"""Tells the database how runs ended, until it has answered for each of them."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Sequence
+from time import monotonic
+from typing import Any
+
+import psycopg
+
+from emq_sql.crashpoints import crash_point
+from emq_sql.errors import EmqError, Refused
+from emq_sql.job import Answer, Outcome, PutBackAnswer
+from emq_sql.protocol import holding
+from emq_sql.protocol.link import Link
+from emq_sql.rules.payload import UNSTORABLE
+from emq_sql.rules.verdict import Completed, Failed
+from emq_sql.worker.endings import (
+    CompletedByHandler,
+    Ending,
+    RefusedInHandler,
+    Released,
+    Settlement,
+    Snoozed,
+)
+from emq_sql.worker.held import Held
+
+log = logging.getLogger("emq_sql.worker")
+
+_HANDS_PAUSE = 0.005
+_BUSY_FIRST = 0.01
+_BUSY_LONGEST = 1.0
+_PutBack = Callable[[psycopg.Connection[Any], str, list[Any]], list[PutBackAnswer]]
+
+
+class Settler:
+    """Keeps each settlement until it is done or lost; asks again while the row is busy.
+
+    After a broken connection a completion is repeated (the repeat is a no-op); for the other verbs
+    it is asked first what became of the job, since a repeat would be recorded as stale.
+    """
+
+    def __init__(self, link: Link, schema: str, held: Held) -> None:
+        self._link = link
+        self._schema = schema
+        self._held = held
+        self._waiting: list[Settlement] = []
+
+    def add(self, settlement: Settlement) -> None:
+        """One more to settle."""
+        self._waiting.append(settlement)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def busy(self) -> int:
+        """Settlements that an open transaction of somebody holds up."""
+        return sum(settlement.asked > 0 for settlement in self._waiting)
+
+    def next_due(self) -> float:
+        """The monotonic instant at which there is something to send."""
+        return min((s.not_before for s in self._waiting), default=float("inf"))
+
+    def completions(self, now: float) -> list[Settlement]:
+        """The completions to send now, in the settler's hands: see `completed` and `put_down`."""
+        return self._take(now, lambda s: isinstance(s.ending, Completed) and not s.refusals)
+
+    def put_down(self, batch: Sequence[Settlement]) -> None:
+        """The statement about these has ended, in whichever way."""
+        self._held.put_down([s.entry for s in batch], "settler")
+
+    def complete(self, batch: list[Settlement]) -> None:
+        """Complete these on their own."""
+        if not batch:
+            return
+        leases = [s.entry.lease for s in batch]
+        results = [s.ending.result for s in batch if isinstance(s.ending, Completed)]
+        answers = self._sending(
+            batch,
+            lambda conn: holding.complete(conn, self._schema, leases, results, own=True),
+        )
+        self.completed(batch, answers)
+
+    def completed(self, batch: Sequence[Settlement], answers: Sequence[Answer]) -> None:
+        """Write down the answers to a completion, which has committed."""
+        crash_point("after-complete")
+        for settlement, answer in zip(batch, answers, strict=True):
+            self._answered(settlement, answer)
+
+    def refused(self, batch: Sequence[Settlement], error: Refused) -> None:
+        """The server refused a statement about these, perhaps because of one of them.
+
+        Each is sent again by itself, a completion at last without its result; only the end of the
+        lease ends the attempts.
+        """
+        for settlement in batch:
+            settlement.refusals += 1
+            settlement.not_before = monotonic() + min(0.1 * settlement.refusals, 5.0)
+            log.error("%s cannot be settled, it is tried again: %s", settlement.entry, error)
+            if isinstance(settlement.ending, Completed) and settlement.refusals > 1:
+                settlement.ending = Completed(json.dumps({UNSTORABLE: "the database refused it"}))
+
+    def unsure(self, batch: Sequence[Settlement]) -> None:
+        """The answer to these was lost with the connection."""
+        for settlement in batch:
+            settlement.unsure = True
+
+    def settle_others(self, now: float) -> None:
+        """Send everything else that is due, a statement for each verb."""
+        for refused in self._take(now, lambda s: isinstance(s.ending, Completed)):
+            try:
+                self.complete([refused])
+            finally:
+                self.put_down([refused])
+        for kind, verb in (
+            (Failed, self._retry),
+            (Snoozed, self._snooze),
+            (Released, self._release),
+        ):
+            batch = self._take(now, lambda s, kind=kind: isinstance(s.ending, kind))  # type: ignore[misc]
+            try:
+                ready = [s for s in batch if self._worth_sending(s)]
+                self._put_back([s for s in ready if not s.refusals], verb)
+                for refused in [s for s in ready if s.refusals]:
+                    self._put_back([refused], verb)
+            finally:
+                self.put_down(batch)
+        handlers = self._take(
+            now, lambda s: isinstance(s.ending, (CompletedByHandler, RefusedInHandler))
+        )
+        try:
+            for settlement in handlers:
+                self._settle_handlers_own(settlement)
+        finally:
+            self.put_down(handlers)
+
+    def _take(self, now: float, wanted: Callable[[Settlement], bool]) -> list[Settlement]:
+        batch = []
+        for settlement in self._waiting:
+            if settlement.not_before > now or not wanted(settlement):
+                continue
+            if self._held.take(settlement.entry, "settler"):
+                batch.append(settlement)
+            else:
+                settlement.not_before = now + _HANDS_PAUSE
+        return batch
+
+    def _retry(self, conn: psycopg.Connection[Any], schema: str, batch: list[Any]) -> list[Any]:
+        leases, endings = [s.entry.lease for s in batch], [s.ending for s in batch]
+        delays, errors = [e.delay for e in endings], [e.error for e in endings]
+        return holding.retry(conn, schema, leases, delays, errors, own=True)
+
+    def _snooze(self, conn: psycopg.Connection[Any], schema: str, batch: list[Any]) -> list[Any]:
+        leases, delays = [s.entry.lease for s in batch], [s.ending.delay for s in batch]
+        return holding.snooze(conn, schema, leases, delays, own=True)
+
+    def _release(self, conn: psycopg.Connection[Any], schema: str, batch: list[Any]) -> list[Any]:
+        crash_point("before-release")
+        return holding.release(conn, schema, [s.entry.lease for s in batch], own=True)
+
+    def _put_back(self, batch: list[Settlement], verb: _PutBack) -> None:
+        if not batch:
+            return
+        answers = self._sending(batch, lambda conn: verb(conn, self._schema, batch))
+        for settlement, answer in zip(batch, answers, strict=True):
+            self._answered(settlement, answer)
+
+    def _worth_sending(self, settlement: Settlement) -> bool:
+        if not (settlement.unsure or settlement.entry.completing):
+            return True
+        outcome = self._outcome(settlement)
+        if outcome != "yours":
+            self._close(settlement)  # the call whose answer was lost had committed
+            return False
+        settlement.unsure = False
+        return True
+
+    def _settle_handlers_own(self, settlement: Settlement) -> None:
+        entry, ending = settlement.entry, settlement.ending
+        assert isinstance(ending, (CompletedByHandler, RefusedInHandler))
+        outcome = self._outcome(settlement)
+        if outcome == "completed":
+            crash_point("after-complete")
+            if isinstance(ending, CompletedByHandler) and ending.raised:
+                log.warning("%s had completed when its handler raised: %s", entry, ending.failed)
+            self._close(settlement)
+        elif outcome == "yours":
+            # Not committed: rolled back, or still open, and then the row is busy until it is known.
+            log.warning("%s: its own completion is not committed, it counts as failed", entry)
+            settlement.ending = ending.failed
+        else:
+            # The fence is stale for good, so this can only be refused. The refusal in the handler's
+            # transaction was rolled back with it; this one stays on record.
+            (answer,) = self._sending(
+                [settlement],
+                lambda conn: holding.complete(conn, self._schema, [entry.lease], own=True),
+            )
+            self._answered(settlement, answer)
+
+    def _outcome(self, settlement: Settlement) -> Outcome:
+        lease = settlement.entry.lease
+        return self._link.call(
+            lambda conn: holding.outcome(conn, self._schema, lease.id, lease.fence)
+        )
+
+    def _sending(self, batch: Sequence[Settlement], call: Callable[..., list[Any]]) -> list[Any]:
+        try:
+            return self._link.call(call)
+        except Refused as error:
+            self.refused(batch, error)
+            return [None for _ in batch]
+        except EmqError:
+            self.unsure(batch)
+            raise
+
+    def _answered(self, settlement: Settlement, answer: Answer | PutBackAnswer | None) -> None:
+        entry = settlement.entry
+        if answer is None:
+            return
+        if answer == "busy":
+            pause = min(_BUSY_FIRST * 2 ** min(settlement.asked, 10), _BUSY_LONGEST)
+            settlement.asked += 1
+            settlement.not_before = monotonic() + pause
+            return
+        if answer == "lost":
+            self._lost(settlement)
+        elif answer == "dead":
+            log.error("%s is a dead letter: %s", entry, _last_line(settlement.ending))
+        elif isinstance(settlement.ending, Failed):
+            delay = settlement.ending.delay.total_seconds()
+            said = _last_line(settlement.ending)
+            log.warning("%s failed and waits %.1f s: %s", entry, delay, said)
+        self._close(settlement)
+
+    def _lost(self, settlement: Settlement) -> None:
+        entry = settlement.entry
+        if entry.completing and self._outcome(settlement) == "completed":
+            return  # its handler's transaction committed after all
+        late = monotonic() - self._held.deadline(entry)
+        past = f"{late:.1f} s after" if late > 0 else f"{-late:.1f} s before"
+        log.warning("%s: lease lost, its end came %s the lease's own end", entry, past)
+
+    def _close(self, settlement: Settlement) -> None:
+        self._waiting.remove(settlement)
+        self._held.remove(settlement.entry)
+
+
+def _last_line(ending: Ending) -> str:
+    text = ending.error if isinstance(ending, Failed) else ""
+    return text.strip().rpartition("\n")[2][:300]

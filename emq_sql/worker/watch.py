@@ -1,0 +1,66 @@
+"""Watches the clock for leases that lapse and runs that take too long."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from time import monotonic
+
+from emq_sql.rules import verdict
+from emq_sql.worker.endings import Ending
+from emq_sql.worker.entry import Entry
+from emq_sql.worker.held import Held
+
+log = logging.getLogger("emq_sql.worker.watch")
+
+
+class Watch:
+    """Talks to no database, so a connection that hangs cannot keep it from telling handlers.
+
+    A lapsed lease (no extension for its whole length) cancels the handler and stops the claiming. A
+    run over its timeout is settled as a failure; `ended` is called with it.
+    """
+
+    def __init__(self, held: Held, ended: Callable[[Entry, Ending], None]) -> None:
+        self._held = held
+        self._ended = ended
+        self._rng = random.Random()  # noqa: S311 - jitter, not a secret
+        self._stopped = False
+        self._thread = threading.Thread(target=self._run, name="emq-watch", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._stopped = True
+        self._held.poke()
+
+    def _run(self) -> None:
+        while not self._stopped:
+            version = self._held.version()
+            now = monotonic()
+            lapsed, timed_out, soonest = self._held.take_expired(now)
+            for entry in lapsed:
+                log.warning("%s: no extension within its lease, its handler is told to stop", entry)
+            for entry in timed_out:
+                self._time_out(entry)
+            self._held.wait(version, None if soonest is None else max(soonest - now, 0.0))
+
+    def _time_out(self, entry: Entry) -> None:
+        timeout = entry.handler.timeout if entry.handler else None
+        if timeout is None or not self._held.decide(entry):
+            return
+        entry.cancelled.set()
+        error = TimeoutError(f"timed out after {_shown(timeout)}")
+        policy = entry.handler.backoff if entry.handler else None
+        log.warning("%s timed out after %s; its thread keeps a slot", entry, _shown(timeout))
+        self._ended(entry, verdict.raised(error, entry.claimed.failures, policy, self._rng))
+
+
+def _shown(length: timedelta) -> str:
+    return f"{length.total_seconds():g} s"

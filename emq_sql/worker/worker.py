@@ -1,0 +1,304 @@
+"""The loop of a worker: settle what has ended, claim what there is room for, wait."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from queue import Empty, SimpleQueue
+from time import monotonic
+from typing import Any
+
+import psycopg
+
+from emq_sql.crashpoints import crash_point
+from emq_sql.errors import EmqError, Refused, SchemaError
+from emq_sql.job import Answer, Claimed
+from emq_sql.protocol import claiming, upkeep
+from emq_sql.protocol.link import Connect, Link
+from emq_sql.rules import backoff
+from emq_sql.rules.verdict import Completed
+from emq_sql.worker.claiming import Claimer, Request
+from emq_sql.worker.context import CompleteIn
+from emq_sql.worker.endings import Ending, Released, Settlement, Snoozed
+from emq_sql.worker.entry import Entry
+from emq_sql.worker.executor import Executor
+from emq_sql.worker.handler import Handler
+from emq_sql.worker.held import Held
+from emq_sql.worker.identity import Identity, version
+from emq_sql.worker.keeper import Keeper
+from emq_sql.worker.patience import Patience
+from emq_sql.worker.settings import WorkerSettings
+from emq_sql.worker.settling import Settler
+from emq_sql.worker.watch import Watch
+
+log = logging.getLogger("emq_sql.worker")
+
+LONGEST_WAIT = 30.0
+RELEASE_PATIENCE = 5.0  # seconds to give everything back at the end
+MOST_REFUSALS = 10  # claims that the server refuses in a row before the worker gives up
+UNKNOWN_TASK_SAID_EVERY = 60.0
+
+
+class Worker:
+    """Runs jobs of some queues in `settings.concurrency` threads until it is told to stop.
+
+    `connect` gives a new autocommit connection; one is used here and one by the keeper, whatever
+    the concurrency. `complete_in(handle, schema, lease, result)` completes in a handler's own
+    transaction. `drain`, `release_now` and `wake` may be called from any thread and from signal
+    handlers; everything else belongs to the thread that calls `run`.
+    """
+
+    def __init__(
+        self,
+        connect: Connect,
+        schema: str,
+        handlers: Mapping[str, Handler],
+        settings: WorkerSettings,
+        complete_in: CompleteIn,
+    ) -> None:
+        self._identity = Identity()
+        self._connect = connect
+        self._schema = schema
+        self._handlers = handlers
+        self._settings = settings
+        self._held = Held()
+        # Endings, queues that were rung for, or None to look around. A SimpleQueue is the one
+        # queue that a signal handler may put into.
+        self._inbox: SimpleQueue[Settlement | str | None] = SimpleQueue()
+        self._executor = Executor(
+            settings.concurrency, self._held, schema, complete_in, self._ended
+        )
+        self._claimer = Claimer(settings, schema, handlers)
+        self._patience = Patience()
+        self._again_at = 0.0
+        self._refusals = 0
+        self._drain_by: float | None = None
+        self._said: dict[str, float] = {}
+        self._released_all = True
+
+    @property
+    def name(self) -> str:
+        """`host:pid:boot`: the holder that the ledger shows."""
+        return self._identity.name
+
+    @property
+    def hanging(self) -> int:
+        """Handlers that still run; after `run` they are those that nobody waits for."""
+        return self._executor.occupied
+
+    @property
+    def released_all(self) -> bool:
+        """After `run`: whether every job was settled or given back."""
+        return self._released_all
+
+    def drain(self) -> None:
+        """Claim nothing more; handlers may run on for `grace`, then what is left is released."""
+        if self._drain_by is None:
+            self._drain_by = monotonic() + self._settings.grace.total_seconds()
+        self._inbox.put(None)
+
+    def release_now(self) -> None:
+        """Claim nothing more and release what is held, at no cost for the jobs."""
+        self._drain_by = monotonic()
+        self._inbox.put(None)
+
+    def wake(self, queue: str | None = None) -> None:
+        """There may be jobs in this queue (None: in any)."""
+        self._inbox.put("" if queue is None else queue)
+
+    def run(self) -> None:
+        """Work until `drain` or `release_now`, or in a burst until the queues are empty.
+
+        Raises Refused or a SchemaError when the server keeps refusing the claims; the jobs held by
+        then are released first.
+        """
+        self._link = Link(self._connect, f"emq claim {self.name}")
+        self._settler = Settler(self._link, self._schema, self._held)
+        keeper_link = Link(self._connect, f"emq keep {self.name}")
+        keeper = Keeper(keeper_link, self._schema, self._held, self._seen, self.wake)
+        watch = Watch(self._held, self._ended)
+        self._executor.start()
+        keeper.start()
+        watch.start()
+        try:
+            while not self._over():
+                self._read_inbox()
+                self._try_turn()
+        finally:
+            self._release_all()
+            self._executor.close()
+            watch.stop()
+            keeper.stop(RELEASE_PATIENCE)
+            self._gone()
+            self._link.close()
+
+    def _over(self) -> bool:
+        idle = not len(self._held) and not len(self._settler) and not self._claimer.doubts
+        if self._drain_by is not None:
+            return idle or monotonic() >= self._drain_by
+        return self._settings.burst and idle and self._claimer.all_empty
+
+    def _read_inbox(self) -> None:
+        try:
+            item = self._inbox.get(timeout=self._pause())
+            while True:
+                self._received(item)
+                item = self._inbox.get_nowait()
+        except Empty:
+            pass
+
+    def _received(self, item: Settlement | str | None) -> None:
+        if isinstance(item, Settlement):
+            self._settler.add(item)
+            if self._settings.burst:  # what has run may have enqueued more
+                self._claimer.rung(None)
+        elif item is not None:
+            self._claimer.rung(item or None)
+
+    def _pause(self) -> float:
+        now = monotonic()
+        claiming = self._free() > 0
+        due = min(self._settler.next_due(), self._claimer.next_due(claiming=claiming))
+        due = max(due, self._again_at)
+        if self._drain_by is not None:
+            due = min(due, self._drain_by)
+        return max(min(due - now, LONGEST_WAIT), 0.0)
+
+    def _try_turn(self) -> None:
+        if monotonic() < self._again_at:
+            return
+        try:
+            self._turn(monotonic())
+            if self._patience.failures:
+                log.info("the database answers again")
+            self._patience.succeeded()
+            self._refusals = 0
+        except (Refused, SchemaError) as error:
+            self._refusals += 1
+            if self._refusals >= MOST_REFUSALS:
+                raise
+            self._trouble(error)
+        except EmqError as error:
+            self._trouble(error)
+
+    def _trouble(self, error: EmqError) -> None:
+        pause = self._patience.pause()
+        if self._patience.failures == 1:
+            log.warning("the database could not be asked, handlers run on: %s", error)
+        self._again_at = monotonic() + pause
+
+    def _turn(self, now: float) -> None:
+        if self._claimer.doubts:
+            self._admit(self._claimer.read_back(self._link.call, now))
+        batch = self._settler.completions(now)
+        try:
+            free = self._free(len(batch))
+            request = self._claimer.next(free, now, along=bool(batch))
+            if batch:
+                crash_point("before-complete")
+            if request is None:
+                self._settler.complete(batch)
+            else:
+                self._claim(request, batch)
+        finally:
+            self._settler.put_down(batch)
+        self._settler.settle_others(now)
+
+    def _free(self, completing: int = 0) -> int:
+        """How many jobs may be claimed. Finished ones count until they are settled, unless an open
+        transaction of somebody else's holds them up: that costs no slot, within reason.
+        """
+        slots = self._settings.concurrency
+        if self._drain_by is not None or not self._held.keeping or self._settler.busy > slots:
+            return 0
+        unsettled = len(self._settler) - self._settler.busy - completing
+        return slots - self._executor.occupied - max(unsettled, 0)
+
+    def _claim(self, request: Request, batch: Sequence[Settlement]) -> None:
+        crash_point("before-claim")
+        try:
+            if batch:
+                answers, claimed = self._link.call(
+                    lambda conn: self._complete_and_claim(conn, request, batch)
+                )
+            else:
+                claimed = self._link.call(lambda conn: self._claimer.send(conn, request, self.name))
+        except Refused as error:
+            self._settler.refused(batch, error)
+            raise
+        except EmqError:
+            self._claimer.doubt(request)
+            self._settler.unsure(batch)
+            raise
+        crash_point("after-claim")
+        self._admit(self._claimer.answered(request, claimed))
+        if batch:
+            self._settler.completed(batch, answers)
+
+    def _complete_and_claim(
+        self, conn: psycopg.Connection[Any], request: Request, batch: Sequence[Settlement]
+    ) -> tuple[list[Answer], list[Claimed]]:
+        done = [(s.entry.lease, s.ending.result) for s in batch if isinstance(s.ending, Completed)]
+        return claiming.complete_and_claim(
+            conn, self._schema, done, request.queue, request.n, self.name, request.nonce,
+            self._settings.lease,
+        )  # fmt: skip
+
+    def _admit(self, entries: Sequence[Entry]) -> None:
+        self._held.add(entries)
+        for entry in entries:
+            if entry.handler is not None:
+                self._executor.submit(entry)
+            elif self._held.decide(entry):
+                self._say_unknown(entry)
+                delay = backoff.unknown_task_delay(entry.lease.attempts)
+                self._settler.add(Settlement(entry, Snoozed(delay)))
+
+    def _say_unknown(self, entry: Entry) -> None:
+        task, now = entry.claimed.task, monotonic()
+        if now >= self._said.get(task, 0.0):
+            self._said[task] = now + UNKNOWN_TASK_SAID_EVERY
+            log.error(
+                "%s: this worker knows no task %r; its jobs are snoozed at no cost until one does",
+                entry, task,
+            )  # fmt: skip
+
+    def _ended(self, entry: Entry, ending: Ending | None) -> None:
+        self._inbox.put(None if ending is None else Settlement(entry, ending))
+
+    def _release_all(self) -> None:
+        """Settle what has ended, release the rest; bounded, since a lease ends by itself."""
+        until = monotonic() + RELEASE_PATIENCE
+        self._drain_by = self._drain_by or monotonic()
+        for entry in self._held.entries():
+            if self._held.decide(entry):
+                log.info("%s is released, its handler is told to stop", entry)
+                entry.cancelled.set()
+                ending = Released()
+                self._settler.add(Settlement(entry, ending))
+        while monotonic() < until:
+            self._read_inbox()
+            self._try_quietly()
+            if not (len(self._settler) or len(self._held) or self._claimer.doubts):
+                break
+        for entry in self._held.entries():
+            log.error("%s could not be released; its lease ends by itself", entry)
+        self._released_all = not len(self._held)
+
+    def _try_quietly(self) -> None:
+        try:
+            self._try_turn()
+        except EmqError as error:
+            self._trouble(error)
+
+    def _seen(self, conn: psycopg.Connection[Any]) -> None:
+        settings = self._settings
+        upkeep.worker_seen(
+            conn, self._schema, self.name, settings.queues, settings.concurrency, version()
+        )
+
+    def _gone(self) -> None:
+        try:
+            self._link.call(lambda conn: upkeep.worker_gone(conn, self._schema, self.name))
+        except EmqError as error:
+            log.warning("the worker stays in the register until it is forgotten: %s", error)
