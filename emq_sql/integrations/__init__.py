@@ -1,0 +1,1 @@
+"""Doors for frameworks and tools; each needs its own extra, and nothing else imports them."""
