@@ -16,12 +16,14 @@ from emq_sql.job import Enqueued
 from emq_sql.rules.backoff import Backoff
 from emq_sql.rules.ids import job_id
 from emq_sql.tasks import Prepared, Task
+from emq_sql.worker.context import Job
 
 __all__ = [
     "EMQ",
     "Backoff",
     "EmqError",
     "Enqueued",
+    "Job",
     "JobFinished",
     "LeaseLost",
     "Prepared",
