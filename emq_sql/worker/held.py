@@ -14,12 +14,16 @@ import threading
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from time import monotonic
+from typing import Literal
 
 from emq_sql.job import Answer, Outcome
 from emq_sql.rules.lease import lapses_at
 from emq_sql.worker.entry import Ask, Entry, Hands
 
+Waiter = Literal["keeper", "watch"]
+
 HANDS_FULL = 1.0
+_NEVER = float("inf")
 _SHORTEST_BUSY = 0.01
 _LONGEST_BUSY = 0.25
 
@@ -32,6 +36,7 @@ class Held:
         self._entries: set[Entry] = set()
         self._version = 0
         self._keeping = True
+        self._alarms = {"keeper": _NEVER, "watch": _NEVER}
 
     def __len__(self) -> int:
         with self._changed:
@@ -47,10 +52,12 @@ class Held:
         with self._changed:
             return self._version
 
-    def wait(self, seen: int, seconds: float | None) -> None:
+    def wait(self, who: Waiter, seen: int, seconds: float | None) -> None:
         """Wait until something has changed since `version()` answered `seen`, or time is up."""
         with self._changed:
+            self._alarms[who] = _NEVER if seconds is None else monotonic() + seconds
             self._changed.wait_for(lambda: self._version != seen, seconds)
+            self._alarms[who] = _NEVER
 
     def poke(self) -> None:
         """Let all waiting threads look again."""
@@ -60,8 +67,13 @@ class Held:
     def add(self, entries: Iterable[Entry]) -> None:
         """Freshly claimed."""
         with self._changed:
-            self._entries.update(entries)
-            self._poke()
+            soonest = _NEVER
+            for entry in entries:
+                self._entries.add(entry)
+                soonest = min(soonest, entry.extension_due())
+            # Short jobs come by the thousand: nobody is woken who will wake in time anyway.
+            if any(alarm > soonest for alarm in self._alarms.values()):
+                self._poke()
 
     def remove(self, entry: Entry) -> None:
         """Settled, or not ours any more."""
@@ -161,7 +173,6 @@ class Held:
                     entry.ask.answer = answer
                     entry.ask.answered.set()
                     entry.ask = None
-            self._poke()
 
     def ended(self, entry: Entry, outcome: Outcome) -> None:
         """A job that its handler completed is not ours any more: nothing is left to extend."""

@@ -76,7 +76,7 @@ class Keeper:
                 log.exception("the lease keeper failed and goes on")
                 self._stopped.wait(self._patience.pause())
                 continue
-            self._held.wait(version, wait)
+            self._held.wait("keeper", version, wait)
         self._link.close()
 
     def _succeeded(self) -> None:

@@ -49,7 +49,8 @@ class Watch:
                 log.warning("%s: no extension within its lease, its handler is told to stop", entry)
             for entry in timed_out:
                 self._time_out(entry)
-            self._held.wait(version, None if soonest is None else max(soonest - now, 0.0))
+            wait = None if soonest is None else max(soonest - now, 0.0)
+            self._held.wait("watch", version, wait)
 
     def _time_out(self, entry: Entry) -> None:
         timeout = entry.handler.timeout if entry.handler else None

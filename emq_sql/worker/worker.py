@@ -122,7 +122,7 @@ class Worker:
         watch.start()
         try:
             while not self._over():
-                self._read_inbox()
+                self._read_inbox(self._drain_by)
                 self._try_turn()
         finally:
             self._release_all()
@@ -133,14 +133,17 @@ class Worker:
             self._link.close()
 
     def _over(self) -> bool:
-        idle = not len(self._held) and not len(self._settler) and not self._claimer.doubts
+        idle = self._idle()
         if self._drain_by is not None:
             return idle or monotonic() >= self._drain_by
         return self._settings.burst and idle and self._claimer.all_empty
 
-    def _read_inbox(self) -> None:
+    def _idle(self) -> bool:
+        return not (len(self._held) or len(self._settler) or self._claimer.doubts)
+
+    def _read_inbox(self, until: float | None) -> None:
         try:
-            item = self._inbox.get(timeout=self._pause())
+            item = self._inbox.get(timeout=self._pause(until))
             while True:
                 self._received(item)
                 item = self._inbox.get_nowait()
@@ -155,13 +158,13 @@ class Worker:
         elif item is not None:
             self._claimer.rung(item or None)
 
-    def _pause(self) -> float:
+    def _pause(self, until: float | None) -> float:
         now = monotonic()
         claiming = self._free() > 0
         due = min(self._settler.next_due(), self._claimer.next_due(claiming=claiming))
         due = max(due, self._again_at)
-        if self._drain_by is not None:
-            due = min(due, self._drain_by)
+        if until is not None:
+            due = min(due, until)
         return max(min(due - now, LONGEST_WAIT), 0.0)
 
     def _try_turn(self) -> None:
@@ -247,7 +250,9 @@ class Worker:
     def _admit(self, entries: Sequence[Entry]) -> None:
         self._held.add(entries)
         for entry in entries:
-            if entry.handler is not None:
+            if self._drain_by is not None:  # read back after the claiming had ended
+                self._release(entry)
+            elif entry.handler is not None:
                 self._executor.submit(entry)
             elif self._held.decide(entry):
                 self._say_unknown(entry)
@@ -271,19 +276,19 @@ class Worker:
         until = monotonic() + RELEASE_PATIENCE
         self._drain_by = self._drain_by or monotonic()
         for entry in self._held.entries():
-            if self._held.decide(entry):
-                log.info("%s is released, its handler is told to stop", entry)
-                entry.cancelled.set()
-                ending = Released()
-                self._settler.add(Settlement(entry, ending))
-        while monotonic() < until:
-            self._read_inbox()
+            self._release(entry)
+        while not self._idle() and monotonic() < until:
+            self._read_inbox(until)
             self._try_quietly()
-            if not (len(self._settler) or len(self._held) or self._claimer.doubts):
-                break
         for entry in self._held.entries():
             log.error("%s could not be released; its lease ends by itself", entry)
         self._released_all = not len(self._held)
+
+    def _release(self, entry: Entry) -> None:
+        if self._held.decide(entry):
+            log.info("%s is released, its handler is told to stop", entry)
+            entry.cancelled.set()
+            self._settler.add(Settlement(entry, Released()))
 
     def _try_quietly(self) -> None:
         try:
