@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 from uuid import UUID
@@ -37,6 +37,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _TRIES = 4
+_LARGEST_LIMIT = 64 * 1024 * 1024
 
 
 class EMQ:
@@ -57,7 +58,7 @@ class EMQ:
     ) -> None:
         self.schema = names.schema_name(schema)
         self.environment = environment
-        self._payload_limit = payload_limit
+        self._payload_limit = _checked_limit(payload_limit)
         self._engine = None if database is None else connecting.engine_for(database)
         self._tasks: dict[str, Task[..., Any]] = {}
 
@@ -153,6 +154,8 @@ class EMQ:
         policy = None if backoff is None else as_backoff(backoff)
 
         def register(function: Callable[..., Any]) -> Task[..., Any]:
+            if isinstance(function, Task):  # another application's task: the same function
+                function = function.handler.function
             called = function_name(function) if name is None else names.task_name(name)
             handler = Handler(called, function, takes_context, limit, policy)
             return self._register(Task(self, handler, options))
@@ -182,50 +185,53 @@ class EMQ:
             ) from None
 
     def enqueue_many(
-        self, jobs: Sequence[Prepared], *, session: object | None = None
+        self, jobs: Iterable[Prepared], *, session: object | None = None
     ) -> list[Enqueued]:
         """Add jobs of any tasks and queues, all or none; answers in the order given.
 
-        With `session` they join its transaction, which is left open and alone. Without, they are
-        committed when this returns; a lost connection is retried under the same ids.
+        With `session` they join its transaction, which is left open and alone (in autocommit they
+        are one transaction). Without, they are committed when this returns; a lost connection is
+        retried under the same ids. An id twice is a `duplicate` the second time.
         """
+        jobs = _checked_jobs(jobs)
         if session is not None:
             conn = adapt.driver_connection(session)
-            return self._add(conn, jobs, own=False)
+            return self._add(conn, jobs, own=adapt.commits_by_itself(conn))
         for left in reversed(range(_TRIES)):
             try:
-                return self._add_and_commit(jobs, first=left == _TRIES - 1)
+                with self.connection() as conn:
+                    answers = self._add(conn, jobs, own=True)
             except (Ambiguous, Retryable):
                 if not left:
                     raise
                 time.sleep(random.uniform(0.01, 0.2 * (_TRIES - left)))  # noqa: S311
-        raise AssertionError("unreachable")
-
-    def _add_and_commit(self, jobs: Sequence[Prepared], *, first: bool) -> list[Enqueued]:
-        with self.connection() as conn, troubles.named(own_transaction=True):
-            if len({prepared.queue for prepared in jobs}) <= 1:
-                answers = self._add(conn, jobs, own=True)
             else:
-                with conn.transaction():
-                    answers = self._add(conn, jobs, own=True)
-        if first:
-            return answers
-        return [_as_first_told(p, a) for p, a in zip(jobs, answers, strict=True)]
+                again = left < _TRIES - 1
+                return list(map(_as_first_told, jobs, answers)) if again else answers
+        raise AssertionError("unreachable")
 
     def _add(
         self, conn: psycopg.Connection[Any], jobs: Sequence[Prepared], *, own: bool
     ) -> list[Enqueued]:
+        """`own` says that what is done here is committed here."""
         if len(jobs) == 1:
             return [enqueueing.enqueue(conn, self.schema, jobs[0].queue, jobs[0].job, own=own)]
+        # The first of an id is the job, and the queues go in the order of their names: two calls
+        # that have ids in common then wait for each other in one direction only.
+        first = {prepared.job.id: n for n, prepared in reversed(list(enumerate(jobs)))}
         by_queue: dict[str, list[int]] = {}
-        for n, prepared in enumerate(jobs):
-            by_queue.setdefault(prepared.queue, []).append(n)
-        answers: dict[int, Enqueued] = {}
-        for queue, places in by_queue.items():
-            some: list[NewJob] = [jobs[n].job for n in places]
-            added = enqueueing.enqueue_many(conn, self.schema, queue, some, own=own)
-            answers.update(zip(places, added, strict=True))
-        return [answers[n] for n in range(len(jobs))]
+        for n in sorted(first.values(), key=lambda n: (jobs[n].queue, n)):
+            by_queue.setdefault(jobs[n].queue, []).append(n)
+        answers = [Enqueued(prepared.job.id, "duplicate") for prepared in jobs]
+        with troubles.named(own_transaction=own), ExitStack() as stack:
+            if own and len(by_queue) > 1:
+                stack.enter_context(conn.transaction())
+            for queue, places in by_queue.items():
+                some: list[NewJob] = [jobs[n].job for n in places]
+                added = enqueueing.enqueue_many(conn, self.schema, queue, some, own=own)
+                for n, answer in zip(places, added, strict=True):
+                    answers[n] = answer
+        return answers
 
     @contextmanager
     def connection(self) -> Iterator[psycopg.Connection[Any]]:
@@ -239,6 +245,7 @@ class EMQ:
 
     def ledger(self, queue: str | None = None) -> list[dict[str, Any]]:
         """The in-flight list: holder, attempt, seconds left by the server's clock."""
+        queue = None if queue is None else names.queue_name(queue)
         with self.connection() as conn:
             return reading.ledger(conn, self.schema, queue)
 
@@ -277,8 +284,9 @@ class EMQ:
                 conn, self.schema, names.queue_name(queue),
                 lease=None if lease is None else checked_lease(lease),
                 max_attempts=None if max_attempts is None else checked_budget(max_attempts),
-                max_stalled=None if max_stalled is None else checked_budget(max_stalled),
-                retention=retention,
+                max_stalled=None if max_stalled is None
+                else checked_budget(max_stalled, "max_stalled"),
+                retention=None if retention is None else duration(retention, "retention"),
             )  # fmt: skip
 
     def reap(self, limit: int = 500) -> Reaped:
@@ -291,5 +299,25 @@ def _as_first_told(prepared: Prepared, answer: Enqueued) -> Enqueued:
     """The answer that a lost reply carried: a duplicate of an id just minted is the job itself."""
     if not (prepared.minted and answer.duplicate):
         return answer
-    waits = prepared.job.delay is not None or prepared.job.run_at is not None
-    return Enqueued(answer.id, "scheduled" if waits else "enqueued")
+    job = prepared.job
+    later = job.delay or (job.run_at and job.run_at > (ids.id_time(job.id) or job.run_at))
+    return Enqueued(answer.id, "scheduled" if later else "enqueued")
+
+
+def _checked_jobs(jobs: Iterable[Prepared]) -> list[Prepared]:
+    rows = list(jobs)
+    for n, job in enumerate(rows):
+        if not isinstance(job, Prepared):
+            raise BadSetting(
+                f"Job {n} of {len(rows)} is of type {type(job).__name__}.",
+                hint="Make each ready with task.job(...), or task.using(...).job(...).",
+            )
+    return rows
+
+
+def _checked_limit(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 2 <= value <= _LARGEST_LIMIT:
+        return value
+    raise BadSetting(
+        f"payload_limit {names.shown(value)} is none.", hint="Give bytes, at most 64 MiB."
+    )

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 from uuid import UUID
 
-from emq_sql.errors import BadInput, BadPayload, BadSetting
+from emq_sql.errors import BadInput, BadName, BadPayload, BadSetting
 from emq_sql.job import Enqueued, NewJob
 from emq_sql.minting import new_id
 from emq_sql.rules import ids, lease, names, payload
@@ -19,6 +19,8 @@ from emq_sql.worker.handler import Handler
 P = ParamSpec("P")
 R = TypeVar("R")
 Duration = float | timedelta
+
+_NAME_IT = 'Decorate a function: @emq.task, or @emq.task(name="...").'
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class Options:
     job_id: UUID | None = None
     max_attempts: int | None = None
     lease: timedelta | None = None
-    headers: Mapping[str, Any] | None = None
+    headers: str | None = None  # JSON text, checked
 
 
 class Using(Generic[P]):
@@ -63,20 +65,21 @@ class Using(Generic[P]):
         self._task = task
         self._options = options
 
-    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
+    def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
         """Add one job with these arguments.
 
         With `session=` it is part of that transaction and exists when it commits: nothing is
-        committed, retried or reconnected under the caller. Without, it is committed when this
-        returns; a lost connection is retried under the same id, which cannot make a second job.
-        Answers the id and `enqueued`, `scheduled` or `duplicate`. Raises BadInput for arguments
-        or options that cannot be kept (nothing is written), DatabaseTrouble otherwise.
+        committed, retried or reconnected under the caller; an error that the database raised has
+        failed that transaction. Without, it is committed when this returns; a lost connection is
+        retried under the same id, which cannot make a second job. Answers the id and `enqueued`,
+        `scheduled` or `duplicate`. Raises BadInput for arguments or options that cannot be kept
+        (nothing is written), DatabaseTrouble otherwise.
         """
-        prepared = self.job(*args, **kwargs)
+        prepared = self._prepare(args, kwargs, self._options.job_id)
         return self._task.sender.enqueue_many([prepared], session=self._options.session)[0]
 
     def enqueue_many(
-        self, arguments: Iterable[Mapping[str, Any]], *, job_ids: Sequence[UUID | str] | None = None
+        self, arguments: Iterable[Mapping[str, Any]], *, job_ids: Iterable[UUID | str] | None = None
     ) -> list[Enqueued]:
         """Add a job for each mapping of keyword arguments, with one statement and all or none.
 
@@ -88,23 +91,31 @@ class Using(Generic[P]):
                 "One job_id was given for many jobs.", hint="Give enqueue_many(job_ids=[...])."
             )
         rows = list(arguments)
-        if job_ids is not None and len(job_ids) != len(rows):
+        given: list[UUID | str | None] = [None] * len(rows) if job_ids is None else [*job_ids]
+        if len(given) != len(rows):
             raise BadSetting(
-                f"{len(rows)} jobs were given {len(job_ids)} ids.", hint="Give one id for each job."
+                f"{len(rows)} jobs were given {len(given)} ids.", hint="Give one id for each job."
             )
         prepared = []
-        for n, row in enumerate(rows):
+        for n, (row, job_id) in enumerate(zip(rows, given, strict=True)):
             try:
-                job = self._prepare((), dict(row), job_ids[n] if job_ids is not None else None)
+                prepared.append(self._prepare((), _keywords(row), job_id))
             except BadInput as error:
                 raise type(error)(
                     f"Job {n} of {len(rows)}: {error.what}", hint=error.hint
                 ) from None
-            prepared.append(job)
         return self._task.sender.enqueue_many(prepared, session=self._options.session)
 
-    def job(self, *args: P.args, **kwargs: P.kwargs) -> Prepared:
-        """The same job as `enqueue` would add, for `EMQ.enqueue_many`; nothing is written yet."""
+    def job(self, /, *args: P.args, **kwargs: P.kwargs) -> Prepared:
+        """The same job as `enqueue` would add, for `EMQ.enqueue_many`; nothing is written yet.
+
+        The session, if any, is that call's to give: raises BadSetting when one was given here.
+        """
+        if self._options.session is not None:
+            raise BadSetting(
+                "A session was given for a job that is only made ready.",
+                hint="Give it to EMQ.enqueue_many(jobs, session=...), which adds the job.",
+            )
         return self._prepare(args, kwargs, self._options.job_id)
 
     def _prepare(
@@ -112,7 +123,6 @@ class Using(Generic[P]):
     ) -> Prepared:
         self._task.check_arguments(args, kwargs)
         said = self._options
-        headers = None if said.headers is None else payload.encode_headers(said.headers)
         job = NewJob(
             task=self._task.name,
             payload=payload.encode(args, kwargs, self._task.sender.payload_limit),
@@ -122,7 +132,7 @@ class Using(Generic[P]):
             delay=said.delay,
             max_attempts=said.max_attempts,
             lease=said.lease,
-            headers=headers,
+            headers=said.headers,
         )
         return Prepared(said.queue, job, minted=job_id is None)
 
@@ -135,29 +145,29 @@ class Task(Generic[P, R]):
         self.handler = handler
         self.options = options
         self.name = handler.task
-        self.__name__ = handler.function.__name__
+        self.__name__ = getattr(handler.function, "__name__", handler.task)
         self.__doc__ = handler.function.__doc__
         self.__wrapped__ = handler.function
-        self._signature = inspect.signature(handler.function)
+        self._signature = signature(handler)
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         result: R = self.handler.function(*args, **kwargs)
         return result
 
     def __repr__(self) -> str:
         return f"<Task {self.name} on queue {self.options.queue}>"
 
-    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
+    def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
         """Add one job in a transaction of its own; see `Using.enqueue`."""
         return self.using().enqueue(*args, **kwargs)
 
     def enqueue_many(
-        self, arguments: Iterable[Mapping[str, Any]], *, job_ids: Sequence[UUID | str] | None = None
+        self, arguments: Iterable[Mapping[str, Any]], *, job_ids: Iterable[UUID | str] | None = None
     ) -> list[Enqueued]:
         """Add many jobs in one transaction of their own; see `Using.enqueue_many`."""
         return self.using().enqueue_many(arguments, job_ids=job_ids)
 
-    def job(self, *args: P.args, **kwargs: P.kwargs) -> Prepared:
+    def job(self, /, *args: P.args, **kwargs: P.kwargs) -> Prepared:
         """A job made ready for `EMQ.enqueue_many`; nothing is written yet."""
         return self.using().job(*args, **kwargs)
 
@@ -197,7 +207,7 @@ class Task(Generic[P, R]):
             if max_attempts is None
             else checked_budget(max_attempts),
             lease=said.lease if lease is None else checked_lease(lease),
-            headers=headers,
+            headers=None if headers is None else _headers(headers),
         )
         return Using(self, chosen)
 
@@ -217,14 +227,17 @@ def checked_priority(value: object) -> int:
     """A priority, 0 (first) to 4 (last); raises BadSetting."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 4:
         return value
-    raise BadSetting(f"Priority {value!r} is none.", hint="Priorities are 0 (first) to 4 (last).")
+    what = f"Priority {names.shown(value)} is none."
+    raise BadSetting(what, hint="Priorities are 0 (first) to 4 (last).")
 
 
-def checked_budget(value: object) -> int:
-    """A max_attempts, 1 to 32767; raises BadSetting."""
+def checked_budget(value: object, setting: str = "max_attempts") -> int:
+    """A max_attempts or max_stalled, 1 to 32767; raises BadSetting."""
     if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 32767:
         return value
-    raise BadSetting(f"max_attempts {value!r} is none.", hint="Give a number from 1 to 32767.")
+    raise BadSetting(
+        f"{setting} {names.shown(value)} is none.", hint="Give a number from 1 to 32767."
+    )
 
 
 def checked_lease(value: Duration) -> timedelta:
@@ -236,5 +249,48 @@ def function_name(function: Callable[..., Any]) -> str:
     """The name under which a function is registered when none is given: its own, without module.
 
     Jobs outlive refactorings: a name with the module in it would strand them when a file moves.
+    Raises BadName for what has no name of its own (a lambda, a partial).
     """
-    return names.task_name(function.__name__)
+    own = getattr(function, "__name__", "<none>")
+    if own.startswith("<"):
+        raise BadName("A task needs a name, and this function has none.", hint=_NAME_IT)
+    return names.task_name(own)
+
+
+def signature(handler: Handler) -> inspect.Signature:
+    """How the function of a task is called; raises BadSetting for what cannot be a task."""
+    if not callable(handler.function):
+        raise BadSetting(f"A {type(handler.function).__name__} cannot be a task.", hint=_NAME_IT)
+    try:
+        found = inspect.signature(handler.function)
+    except (TypeError, ValueError):
+        raise BadSetting(
+            f"Task {handler.task}: Python cannot tell which arguments its function takes.",
+            hint="Wrap it in a function of yours.",
+        ) from None
+    if handler.takes_context:
+        try:
+            found.bind_partial(None)
+        except TypeError:
+            raise BadSetting(
+                f"Task {handler.task} takes the context, and its function has no argument for it.",
+                hint="Give it a first parameter for the Job.",
+            ) from None
+    return found
+
+
+def _keywords(row: object) -> dict[str, Any]:
+    if isinstance(row, Mapping):
+        return dict(row)
+    raise BadPayload(
+        f"The arguments are of type {type(row).__name__}.",
+        hint="Give a mapping of keyword arguments for each job.",
+    )
+
+
+def _headers(headers: object) -> str:
+    if isinstance(headers, Mapping):
+        return payload.encode_headers(headers)
+    raise BadPayload(
+        f"The headers are of type {type(headers).__name__}.", hint="Give a mapping of names."
+    )

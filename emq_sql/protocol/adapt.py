@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import psycopg
+from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 from sqlalchemy.engine import Connection
 from sqlalchemy.orm import Session, scoped_session
 
 from emq_sql.errors import UnsupportedHandle
+from emq_sql.protocol.troubles import found
 
 Handle = Session | scoped_session[Session] | Connection | psycopg.Connection[Any]
 
@@ -19,16 +21,18 @@ def driver_connection(handle: object) -> psycopg.Connection[Any]:
 
     Begins SQLAlchemy's transaction when there is none yet, as its own `execute` would: else its
     `commit` would not know that there is something to commit. Never flushes, commits, rolls back
-    or reconnects. Raises UnsupportedHandle for anything else.
+    or reconnects. Raises UnsupportedHandle for anything else, Retryable or Refused when the handle
+    has no working connection to give.
     """
     if isinstance(handle, psycopg.Connection):
         return handle
-    if isinstance(handle, (Session, scoped_session)):
-        return _driver(handle.connection())
-    if isinstance(handle, Connection):
-        if not handle.in_transaction():
-            handle.begin()
-        return _driver(handle)
+    with found():
+        if isinstance(handle, (Session, scoped_session)):
+            return _driver(handle.connection())
+        if isinstance(handle, Connection):
+            if not handle.in_transaction():
+                handle.begin()
+            return _driver(handle)
     raise UnsupportedHandle(
         f"A {type(handle).__module__}.{type(handle).__qualname__} cannot carry a transaction here.",
         hint="Give a SQLAlchemy Session or Connection, or a psycopg Connection (no engine, no"
@@ -40,10 +44,19 @@ def _driver(connection: Connection) -> psycopg.Connection[Any]:
     driver = connection.connection.driver_connection
     if isinstance(driver, psycopg.Connection):
         return driver
+    if isinstance(driver, psycopg.AsyncConnection):
+        raise UnsupportedHandle(
+            "The connection's driver is asynchronous.", hint="Enqueue in a synchronous session."
+        )
     raise UnsupportedHandle(
         f"The connection's driver is {type(driver).__module__}, and emq_sql speaks psycopg 3.",
         hint='Use the URL scheme "postgresql+psycopg://".',
     )
+
+
+def commits_by_itself(conn: psycopg.Connection[Any]) -> bool:
+    """Whether the next statement on this connection is a transaction of its own (autocommit)."""
+    return conn.autocommit and conn.info.transaction_status == TransactionStatus.IDLE
 
 
 def cursor(conn: psycopg.Connection[Any]) -> psycopg.Cursor[tuple[Any, ...]]:

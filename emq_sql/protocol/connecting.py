@@ -13,20 +13,24 @@ from typing import Any
 
 import psycopg
 import sqlalchemy
+from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy.engine import URL, Engine
 from sqlalchemy.engine import Connection as SQLAlchemyConnection
 
 from emq_sql.errors import BadSetting, UnsupportedHandle
-from emq_sql.protocol.troubles import translate
+from emq_sql.protocol.troubles import found
 
 _SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
+_SETTINGS: dict[str, Any] = {"prepare_threshold": None, "fallback_application_name": "emq_sql"}
+_EXAMPLES = 'For example "postgresql://user@host/name" or "host=... dbname=...".'
 
 
 def engine_for(database: str | URL | Engine) -> Engine:
     """An Engine on psycopg 3 for a URL, a libpq DSN, or the engine given.
 
-    Connects to nothing yet. Raises BadSetting for a URL of another database, UnsupportedHandle for
-    an engine with another driver.
+    Connects to nothing yet. Raises BadSetting for what is no URL or DSN of PostgreSQL (without
+    quoting it: it may hold a password), UnsupportedHandle for anything else, an engine with
+    another driver among it.
     """
     if isinstance(database, Engine):
         if database.dialect.driver != "psycopg":
@@ -35,35 +39,42 @@ def engine_for(database: str | URL | Engine) -> Engine:
                 hint='Make it with the URL scheme "postgresql+psycopg://".',
             )
         return database
+    if not isinstance(database, (str, URL)):
+        kind = type(database)
+        raise UnsupportedHandle(
+            f"A {kind.__module__}.{kind.__qualname__} is no database setting.",
+            hint="Give a URL, a DSN or a (synchronous) SQLAlchemy Engine.",
+        )
     return _forgotten_by_children(_made(database))
 
 
 def _made(database: str | URL) -> Engine:
-    settings: dict[str, Any] = {"prepare_threshold": None}
     if isinstance(database, str) and "://" not in database:
-        if "=" not in database:
-            raise BadSetting(
-                "The database setting is neither a URL nor a DSN of key=value pairs.",
-                hint='For example "postgresql://user@host/name" or "host=... dbname=...".',
-            )
-        return sqlalchemy.create_engine(
-            "postgresql+psycopg://", creator=lambda: psycopg.connect(database, **settings)
-        )
+        return _of_dsn(database)
     try:
         url = sqlalchemy.make_url(database)
-    except sqlalchemy.exc.ArgumentError:
-        raise BadSetting(
-            "The database URL cannot be read.", hint='Write it as "postgresql://user@host/name".'
-        ) from None
+    except (sqlalchemy.exc.ArgumentError, ValueError):
+        # libpq's own URLs may name several hosts, which SQLAlchemy's cannot.
+        return _of_dsn(str(database))
     if url.drivername not in _SCHEMES:
         raise BadSetting(
             f"The database URL begins with {url.drivername}://, and emq_sql needs PostgreSQL"
             " with psycopg 3.",
             hint='Use "postgresql+psycopg://" (or "postgresql://").',
         )
-    if "application_name" not in url.query:
-        settings["application_name"] = "emq_sql"
-    return sqlalchemy.create_engine(url.set(drivername="postgresql+psycopg"), connect_args=settings)
+    return sqlalchemy.create_engine(
+        url.set(drivername="postgresql+psycopg"), connect_args=_SETTINGS
+    )
+
+
+def _of_dsn(dsn: str) -> Engine:
+    try:
+        said = conninfo_to_dict(dsn)
+    except psycopg.Error:
+        said = {}
+    if not said:
+        raise BadSetting("The database setting is neither a URL nor a DSN.", hint=_EXAMPLES)
+    return sqlalchemy.create_engine("postgresql+psycopg://", connect_args=said | _SETTINGS)
 
 
 def _forgotten_by_children(engine: Engine) -> Engine:
@@ -82,15 +93,17 @@ def _forgotten_by_children(engine: Engine) -> Engine:
 def borrowed(engine: Engine) -> Iterator[psycopg.Connection[Any]]:
     """A connection from the pool in autocommit, so that each statement is its own transaction.
 
-    Raises Retryable when the server cannot be reached. A connection that broke does not go back
-    to the pool.
+    Raises Retryable when the server cannot be reached. When the connection breaks, those that lie
+    idle in the pool are given up with it: they are as old, and what broke one broke them all.
     """
-    connection = _checked_out(engine).execution_options(isolation_level="AUTOCOMMIT")
+    connection = _checked_out(engine)
     try:
+        connection.execution_options(isolation_level="AUTOCOMMIT")
         yield _driver(connection)
     finally:
-        if _driver(connection).broken:
+        if _driver(connection).closed:
             connection.invalidate()
+            engine.dispose()
         connection.close()
 
 
@@ -108,12 +121,12 @@ def dedicated(engine: Engine) -> psycopg.Connection[Any]:
 
 
 def _checked_out(engine: Engine) -> SQLAlchemyConnection:
-    try:
-        return engine.connect()
-    except sqlalchemy.exc.DBAPIError as error:
-        if isinstance(error.orig, psycopg.Error):
-            raise translate(error.orig) from error
-        raise
+    with found():
+        connection = engine.connect()
+        if _driver(connection).closed:  # another user of the pool put it back like that
+            connection.invalidate()
+            connection.connection  # noqa: B018 - takes another one
+        return connection
 
 
 def _driver(connection: SQLAlchemyConnection) -> psycopg.Connection[Any]:

@@ -35,7 +35,7 @@ def enqueue(
             ],
         ).fetchone()  # fmt: skip
     assert row is not None
-    return Enqueued(row[0], row[1])
+    return Enqueued(job.id, row[1])
 
 
 def enqueue_many(

@@ -11,11 +11,13 @@ from contextlib import contextmanager
 
 import psycopg
 from psycopg import errors as pg
+from sqlalchemy import exc
 
 from emq_sql.errors import (
     Ambiguous,
     BadJobId,
     BadName,
+    BadPayload,
     BadSetting,
     EmqError,
     JobsWouldBeLost,
@@ -24,6 +26,7 @@ from emq_sql.errors import (
     Retryable,
     SchemaMissing,
     StepOutOfOrder,
+    UnsupportedHandle,
 )
 
 OURS: dict[str, type[EmqError]] = {
@@ -39,6 +42,14 @@ OURS: dict[str, type[EmqError]] = {
 # and statement timeouts, resources, a shutdown in progress, a server that is (still) a standby.
 _RETRYABLE_CLASSES = ("40", "53", "57", "58")
 _RETRYABLE_CODES = ("55P03", "25006", "25P03", "25P04")
+# The server went while it may have been answering: a statement that commits by itself may have done
+# so. (statement_completion_unknown says it of any statement.)
+_GONE = ("57P01", "57P02")
+_UNKNOWN = "40003"
+_FAILED_TRANSACTION = "25P02"
+_ENCODING_CODES = ("22P05", "22021")
+_ASK = "Whether it took place is unknown: ask, or repeat it by id."
+_LONGEST = 300
 _MISSING = (pg.InvalidSchemaName, pg.UndefinedTable, pg.UndefinedFunction)
 
 
@@ -53,29 +64,75 @@ def named(*, own_transaction: bool = False) -> Iterator[None]:
         yield
     except psycopg.Error as error:
         raise translate(error, own_transaction=own_transaction) from error
+    except UnicodeEncodeError as error:
+        raise BadPayload(
+            f"The connection's client_encoding, {error.encoding}, lacks a given character.",
+            hint="Use a connection with client_encoding UTF8.",
+        ) from error
+
+
+@contextmanager
+def found() -> Iterator[None]:
+    """Raise what SQLAlchemy says of a connection that is not to be had as one of our errors."""
+    try:
+        yield
+    except exc.DBAPIError as error:
+        if isinstance(error.orig, psycopg.Error):
+            raise _not_connected(error.orig) from error
+        raise
+    except exc.TimeoutError as error:
+        raise Retryable(
+            "No connection of the engine's pool became free in time.",
+            hint="Close sessions that are done with, or give the engine a larger pool.",
+        ) from error
+    except exc.PendingRollbackError as error:
+        raise Refused(
+            "The transaction of this session or connection has failed before.",
+            hint="Roll it back, then call again.",
+        ) from error
+    except (exc.UnboundExecutionError, exc.ResourceClosedError) as error:
+        raise UnsupportedHandle(
+            _sentence(str(error.args[0])), hint="Give one that is open, and bound to an engine."
+        ) from error
+
+
+def _not_connected(error: psycopg.Error) -> EmqError:
+    if error.sqlstate is None and isinstance(error, psycopg.OperationalError):
+        return Retryable(
+            _sentence(str(error)),
+            hint="No connection was made: are address, user and password right, and is it up?",
+        )
+    return translate(error)
+
+
+def _sentence(text: str) -> str:
+    text = " ".join(text.removeprefix("emq: ").split())
+    text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?', '!')) else '.'}"
 
 
 def translate(error: psycopg.Error, *, own_transaction: bool = False) -> EmqError:
     """Our error for one of psycopg's."""
     state = error.sqlstate
-    text = error.diag.message_primary or str(error).strip() or type(error).__name__
-    text = text.removeprefix("emq: ")
-    text = text if len(text) <= 300 else f"{text[:300]} …"
-    what = f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+    what = _sentence(error.diag.message_primary or str(error).strip() or type(error).__name__)
     if state in OURS:
         return OURS[state](what, hint=error.diag.message_hint)
     if state is None or state.startswith("08"):
         if not isinstance(error, psycopg.OperationalError):
             return Refused(what, hint="This is a mistake in the call, not in the database.")
         if own_transaction:
-            return Ambiguous(
-                what, hint="Whether it took place is unknown: ask, or repeat it by id."
-            )
+            return Ambiguous(what, hint=_ASK)
         return Retryable(what, hint="The connection was lost and the transaction with it.")
+    if state == _UNKNOWN or (own_transaction and state in _GONE):
+        return Ambiguous(what, hint=_ASK)
     if state[:2] in _RETRYABLE_CLASSES or state in _RETRYABLE_CODES:
         return Retryable(
             what, hint=f"SQLSTATE {state}: nothing was done, the call may be repeated."
         )
+    if state == _FAILED_TRANSACTION:
+        return Refused(what, hint="A statement failed before: roll back, then call again.")
+    if state in _ENCODING_CODES:
+        return BadPayload(what, hint="The database's encoding lacks it: use a UTF8 database.")
     if isinstance(error, _MISSING):
         return SchemaMissing(
             what, hint="Is the ledger installed here? emq schema current, then emq schema upgrade."
