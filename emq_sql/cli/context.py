@@ -16,6 +16,8 @@ from emq_sql.app import EMQ
 from emq_sql.errors import BadInput, BadSetting, EmqError
 from emq_sql.protocol import connecting
 
+INTERRUPTED = 130  # as the shell says it of a program that SIGINT ended
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -85,5 +87,5 @@ class Told(click.Group):
         except EmqError as error:
             click.echo(f"emq: {error}", err=True)
             ctx.exit(2 if isinstance(error, BadInput) else 1)
-        except BrokenPipeError:
-            ctx.exit(0)
+        except KeyboardInterrupt:
+            ctx.exit(INTERRUPTED)

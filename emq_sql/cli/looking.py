@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 import click
 
@@ -10,7 +11,8 @@ from emq_sql.cli.context import database_options, json_option, ledger_of
 from emq_sql.cli.output import show, show_one, table
 from emq_sql.errors import BadJobId
 from emq_sql.protocol import reading
-from emq_sql.rules import ids
+from emq_sql.rules import ids, names
+from emq_sql.rules.durations import duration
 
 LEDGER = {
     "id": "job", "queue": "queue", "task": "task", "worker": "held by", "attempts": "attempt",
@@ -36,16 +38,18 @@ def ledger(
     dsn: str | None, schema: str, as_json: bool, queue: str | None, watch: bool, every: float
 ) -> None:
     """The in-flight list: which worker holds which job, and for how long still."""
-    with ledger_of(dsn, schema) as (conn, where):
+    wanted = None if queue is None else names.queue_name(queue)
+    pause = duration(every, "--every").total_seconds()
+    with ledger_of(dsn, schema) as (conn, where), suppress(KeyboardInterrupt):
         while True:
-            rows = reading.ledger(conn, where, queue)
+            rows = reading.ledger(conn, where, wanted)
             if watch and not as_json:
                 click.clear()
                 click.echo(f"{len(rows)} in flight, {time.strftime('%H:%M:%S')}")
             show(rows, LEDGER, as_json=as_json)
             if not watch:
                 return
-            time.sleep(every)
+            time.sleep(pause)
 
 
 @click.command()

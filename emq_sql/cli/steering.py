@@ -1,9 +1,8 @@
-"""enqueue, reap, maintain, pause, resume and configure: what an operator does to a ledger."""
+"""enqueue, reap, pause and resume: what an operator does to a ledger."""
 
 from __future__ import annotations
 
 import json
-from datetime import timedelta
 
 import click
 
@@ -14,7 +13,10 @@ from emq_sql.job import NewJob
 from emq_sql.minting import new_id
 from emq_sql.protocol import enqueueing, upkeep
 from emq_sql.rules import ids, names, payload
+from emq_sql.rules.durations import duration
 from emq_sql.tasks import checked_budget, checked_lease, checked_priority
+
+_EXAMPLE = "Write for example '{\"order_id\": 42}'."
 
 
 @click.command()
@@ -36,16 +38,16 @@ def enqueue(
     try:
         given = json.loads(arguments)
     except ValueError as error:
-        raise BadPayload(
-            f"ARGUMENTS is not JSON: {error}.", hint="Write for example '{\"order_id\": 42}'."
-        ) from None
+        raise BadPayload(f"ARGUMENTS is not JSON: {error}.", hint=_EXAMPLE) from None
+    except RecursionError:
+        raise BadPayload("ARGUMENTS is nested too deep.", hint="Flatten the data.") from None
     args, kwargs = payload.decode(given)
     new = NewJob(
         task=names.task_name(task),
         payload=payload.encode(args, kwargs),
         id=new_id() if job_id is None else ids.check(job_id),
         priority=checked_priority(priority),
-        delay=None if delay is None else timedelta(seconds=delay),
+        delay=None if delay is None else duration(delay, "--delay", allow_zero=True),
         max_attempts=None if max_attempts is None else checked_budget(max_attempts),
         lease=None if lease is None else checked_lease(lease),
     )
@@ -57,7 +59,10 @@ def enqueue(
 @click.command()
 @database_options
 @json_option
-@click.option("--limit", default=500, show_default=True, help="Rows of one pass.")
+@click.option(
+    "--limit", type=click.IntRange(1, 100_000), default=500, show_default=True,
+    help="Rows of one pass.",
+)  # fmt: skip
 def reap(dsn: str | None, schema: str, as_json: bool, limit: int) -> None:
     """Take back every expired lease now, pass by pass until none is left."""
     total = {"recovered": 0, "dead": 0, "skipped": 0}
@@ -75,20 +80,22 @@ def reap(dsn: str | None, schema: str, as_json: bool, limit: int) -> None:
 @click.command()
 @database_options
 @click.option("--label", help="What the audit says of why or whence.")
+@json_option
 @click.argument("queue")
-def pause(dsn: str | None, schema: str, label: str | None, queue: str) -> None:
+def pause(dsn: str | None, schema: str, label: str | None, as_json: bool, queue: str) -> None:
     """No worker claims a job of QUEUE until it is resumed; running jobs go on."""
     with ledger_of(dsn, schema) as (conn, where):
         upkeep.pause(conn, where, names.queue_name(queue), label)
-    click.echo(f"paused {queue}")
+    show_one({"queue": queue, "paused": True}, as_json=as_json)
 
 
 @click.command()
 @database_options
 @click.option("--label", help="What the audit says of why or whence.")
+@json_option
 @click.argument("queue")
-def resume(dsn: str | None, schema: str, label: str | None, queue: str) -> None:
+def resume(dsn: str | None, schema: str, label: str | None, as_json: bool, queue: str) -> None:
     """Workers claim jobs of QUEUE again."""
     with ledger_of(dsn, schema) as (conn, where):
         upkeep.resume(conn, where, names.queue_name(queue), label)
-    click.echo(f"resumed {queue}")
+    show_one({"queue": queue, "paused": False}, as_json=as_json)
