@@ -6,6 +6,9 @@ declare
   v int := 0;
 begin
   perform pg_advisory_xact_lock(7305, hashtext('emq.'));
+  -- Whoever held it may have made or dropped the schema, and to_regclass may answer from this
+  -- session's cache. A table lock that is new in the transaction brings the cache up to date.
+  perform from pg_conversion limit 1;
   if to_regclass('emq.meta') is not null then
     execute 'select version from emq.meta' into v;
   end if;

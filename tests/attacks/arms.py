@@ -28,7 +28,7 @@ def seed() -> int:
 
 @dataclass
 class Arms:
-    """Threads that attack until they are told to stop, or until the first breach if that is enough."""
+    """Threads that attack until they are told to stop, or until a breach if one is enough."""
 
     dsn: str
     seed: int
@@ -46,7 +46,9 @@ class Arms:
         if count:
             self.breaches[what] += int(count)
 
-    def thread(self, body: Callable[[Ledger, random.Random], None], number: int) -> threading.Thread:
+    def thread(
+        self, body: Callable[[Ledger, random.Random], None], number: int
+    ) -> threading.Thread:
         """A started thread with a session and draws of its own."""
 
         def run() -> None:

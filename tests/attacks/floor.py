@@ -40,7 +40,9 @@ class FloorAttack(Arms):
 
     def run(self, how_long: float) -> None:
         chief = self.session(autocommit=True)
-        chief.rows("select emq.configure('default', p_max_attempts => 30000, p_max_stalled => 30000)")
+        chief.rows(
+            "select emq.configure('default', p_max_attempts => 30000, p_max_stalled => 30000)"
+        )
         enqueuers = [self.thread(self.enqueue, k) for k in range(ENQUEUERS)]
         others = [self.thread(self.work, k) for k in range(WORKERS)]
         others.append(self.thread(self.keep, 0))
@@ -146,7 +148,8 @@ class FloorAttack(Arms):
     def look_below_the_floors_of_claim(self, session: Ledger) -> None:
         below = session.one(
             "select count(*) from emq.pending p, (select string_to_array(current_setting(%s, true),"
-            " ':')::bigint[] as f) s where p.queue = 'default' and p.ord < s.f[p.rank + 5]", _FLOORS,
+            " ':')::bigint[] as f) s where p.queue = 'default' and p.ord < s.f[p.rank + 5]",
+            _FLOORS,
         )  # fmt: skip
         session.conn.commit()
         self.breach("below a floor of claim", below)
@@ -191,7 +194,8 @@ class FloorAttack(Arms):
             for what, (table, column, floor) in looks.items():
                 newest = _NEWEST.format(floor)
                 self.breach(
-                    what, session.one(f"select count(*) from {table} x, {newest} where x.{column} < s.f")
+                    what,
+                    session.one(f"select count(*) from {table} x, {newest} where x.{column} < s.f"),
                 )
             session.conn.commit()
             time.sleep(0.02)

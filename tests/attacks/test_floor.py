@@ -31,7 +31,10 @@ def test_no_live_row_is_below_a_floor_and_every_job_ends_once(empty_db: Database
 
 @pytest.mark.parametrize(
     "mutant",
-    [pytest.param(INLINE, id="marks_count_at_once"), pytest.param(HOLDERS, id="holders_not_waited_for")],
+    [
+        pytest.param(INLINE, id="marks_count_at_once"),
+        pytest.param(HOLDERS, id="holders_not_waited_for"),
+    ],
 )
 def test_the_attack_finds_a_floor_that_rises_too_early(empty_db: Database, mutant: Change) -> None:
     install(empty_db.connect(), NO_SLACK, mutant)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, LiteralString, cast
+from typing import Any, cast
 from uuid import UUID
 
 import psycopg
@@ -60,7 +60,7 @@ class Ledger:
         self.conn = conn
 
     def rows(self, query: str, *params: Any) -> list[tuple[Any, ...]]:
-        return self.conn.execute(cast(LiteralString, query), params).fetchall()
+        return self.conn.execute(query.encode(), params).fetchall()
 
     def row(self, query: str, *params: Any) -> tuple[Any, ...]:
         (found,) = self.rows(query, *params)
@@ -71,7 +71,7 @@ class Ledger:
         return value
 
     def run(self, statement: str, *params: Any) -> None:
-        self.conn.execute(cast(LiteralString, statement), params)
+        self.conn.execute(statement.encode(), params)
 
     def column(self, query: str, *params: Any) -> list[Any]:
         return [value for (value,) in self.rows(query, *params)]
@@ -145,13 +145,18 @@ class Ledger:
         return self._answers(query, pairs, results)
 
     def extend(self, *pairs: Pair, lease: Interval = None) -> list[str]:
-        return self._answers("select emq.extend(%s::uuid[], %s::bigint[], %s::interval)", pairs, lease)
+        return self._answers(
+            "select emq.extend(%s::uuid[], %s::bigint[], %s::interval)", pairs, lease
+        )
 
     def retry(self, *pairs: Pair, delay: Interval = None, error: str | None = None) -> list[str]:
         query = "select emq.retry(%s::uuid[], %s::bigint[], %s::interval[], %s::text[])"
         n = len(pairs)
         return self._answers(
-            query, pairs, None if delay is None else [delay] * n, None if error is None else [error] * n
+            query,
+            pairs,
+            None if delay is None else [delay] * n,
+            None if error is None else [error] * n,
         )
 
     def snooze(self, *pairs: Pair, delay: str) -> list[str]:

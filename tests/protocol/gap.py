@@ -18,7 +18,7 @@ T = TypeVar("T")
 GATE = 42
 _BEFORE = "select k.* from k\n     cross join lateral (select 1 from emq.active"
 _WITHIN = (
-    f"select k.* from (select k.*, pg_catalog.pg_advisory_xact_lock_shared({GATE}) from k offset 0) k"
+    f"select k.* from (select k.*, pg_advisory_xact_lock_shared({GATE}) from k offset 0) k"
     "\n     cross join lateral (select 1 from emq.active"
 )
 
@@ -63,7 +63,8 @@ def held_in_gap(ledger: Ledger, caller: Ledger, call: Callable[[], T]) -> Iterat
     try:
         running = Call(call)
         ledger.wait(
-            "exists (select from pg_locks where pid = %s and locktype = 'advisory' and not granted)",
+            "exists (select from pg_locks"
+            " where pid = %s and locktype = 'advisory' and not granted)",
             pid,
         )
         yield running

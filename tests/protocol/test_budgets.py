@@ -1,4 +1,4 @@
-"""max_stalled limits lost leases, max_attempts the sum of lost leases and failures; nothing else counts."""
+"""max_stalled limits lost leases, max_attempts their sum with failures; nothing else counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""complete: at most one accepted completion for each job, by the newest claim; a repeat is a success."""
+"""complete: at most one accepted completion for each job, by the newest claim; a repeat is fine."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_result_is_kept_with_the_fence_and_the_worker(ledger: Ledger) -> None:
     assert ledger.rows("select result from emq.result(%s)", ledger.add_one()) == []
 
 
-@pytest.mark.parametrize("order", list(itertools.product("gs", repeat=2)) + [tuple("ggs")])
+@pytest.mark.parametrize("order", [*itertools.product("gs", repeat=2), tuple("ggs")])
 @pytest.mark.parametrize(
     ("verb", "good"),
     [("complete", "done"), ("extend", "done"), ("retry", "pending"), ("release", "pending")],

@@ -63,8 +63,8 @@ def test_the_floors_rise_though_a_completion_takes_an_xid(ledger: Ledger) -> Non
     def risen() -> bool:
         nonlocal done
         rows = ledger.rows(
-            "select id, fence from emq.complete_and_claim(%s::uuid[], %s::bigint[], null, 'default',"
-            " 10, 'w', 3)", [id for id, _ in done], [fence for _, fence in done],
+            "select id, fence from emq.complete_and_claim(%s::uuid[], %s::bigint[], null,"
+            " 'default', 10, 'w', 3)", [id for id, _ in done], [fence for _, fence in done],
         )  # fmt: skip
         done = [(id, fence) for id, fence in rows if id]
         ledger.add()

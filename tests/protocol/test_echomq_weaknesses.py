@@ -22,7 +22,9 @@ def test_a_job_that_kills_its_workers_does_not_loop_for_ever(ledger: Ledger) -> 
 
 
 @pytest.mark.parametrize("threshold", [1, 2, 3])
-def test_max_stalled_is_the_number_of_lost_leases_that_kills(ledger: Ledger, threshold: int) -> None:
+def test_max_stalled_is_the_number_of_lost_leases_that_kills(
+    ledger: Ledger, threshold: int
+) -> None:
     """2: with 1 the first stall killed, where the documents said the second."""
     ledger.rows("select emq.configure('default', p_max_stalled => %s)", threshold)
     id = ledger.add_one()
@@ -98,7 +100,7 @@ def test_a_replayed_job_goes_on_with_its_attempts_and_has_a_fresh_budget(ledger:
 
 
 def test_an_id_that_lives_again_never_sees_an_old_fence(ledger: Ledger) -> None:
-    """10: an id enqueued again after its end began at token 1, and a zombie of the first life held it.
+    """10: an id enqueued again after its end began at token 1, as a zombie of its first life did.
 
     Here the id is a duplicate for as long as its envelope is kept. After retention it may live
     again at attempt 1; there the nonce tells the two apart.
@@ -189,7 +191,7 @@ def test_a_full_reap_is_followed_by_the_next_page_and_starves_no_queue(ledger: L
 
 
 def test_an_id_is_remembered_after_its_job_has_completed(ledger: Ledger) -> None:
-    """21: the memory of ids ended at completion, and there was no result and no history of errors."""
+    """21: the memory of ids ended at completion; there was no result and no history of errors."""
     held = ledger.start()
     ledger.retry(held, error="boom")
     ledger.complete(ledger.take(), results=["42"])

@@ -12,7 +12,10 @@ from tests.protocol.calls import Ledger, refused
 def test_a_new_id_is_enqueued_and_a_known_one_is_a_duplicate(ledger: Ledger) -> None:
     id = new_id()
     assert ledger.row("select * from emq.enqueue('default', 't', '{}', %s)", id) == (id, "enqueued")
-    assert ledger.row("select * from emq.enqueue('default', 't', '{}', %s)", id) == (id, "duplicate")
+    assert ledger.row("select * from emq.enqueue('default', 't', '{}', %s)", id) == (
+        id,
+        "duplicate",
+    )
     assert [held.id for held in ledger.claim(5)] == [id]
 
 

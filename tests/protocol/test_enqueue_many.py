@@ -61,7 +61,10 @@ def test_a_job_that_waits_keeps_its_priority_and_its_lease(ledger: Ledger) -> No
     )
     assert answers == ["enqueued", "scheduled"]
     ledger.until(lambda: ledger.promote() == 1, "the delay is over")
-    assert [(held.id, held.lease_ms) for held in ledger.claim(2)] == [(urgent, 9000), (usual, 30000)]
+    assert [(held.id, held.lease_ms) for held in ledger.claim(2)] == [
+        (urgent, 9000),
+        (usual, 30000),
+    ]
 
 
 def test_two_calls_with_the_same_ids_in_opposite_orders_do_not_deadlock(

@@ -26,7 +26,9 @@ def test_the_jobs_own_lease_beats_both(ledger: Ledger) -> None:
     ledger.add_one(lease="90 s")
     held = ledger.take(lease="7 s")
     assert held.lease_ms == 90000
-    assert ledger.one("select %s - claimed_at > interval '89 s' from emq.active", held.lease_deadline)
+    assert ledger.one(
+        "select %s - claimed_at > interval '89 s' from emq.active", held.lease_deadline
+    )
 
 
 def test_an_extension_without_a_lease_is_by_the_jobs_own(ledger: Ledger) -> None:

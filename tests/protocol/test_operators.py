@@ -15,7 +15,11 @@ def dead_job(ledger: Ledger, queue: str = "default") -> Held:
 
 
 def test_a_waiting_or_scheduled_job_is_cancelled(ledger: Ledger) -> None:
-    waiting, scheduled, stays = ledger.add_one(), ledger.add_one(delay="1 h", priority=4), ledger.add_one()
+    waiting, scheduled, stays = (
+        ledger.add_one(),
+        ledger.add_one(delay="1 h", priority=4),
+        ledger.add_one(),
+    )
     for id in (waiting, scheduled):
         assert ledger.operate("cancel", id) == "done"
         assert ledger.operate("cancel", id) == "lost"

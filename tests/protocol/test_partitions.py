@@ -1,4 +1,4 @@
-"""Partitions of archive and attempt: made ahead, attached beside open work, never in the way of upkeep."""
+"""Partitions of archive and attempt: made ahead, beside open work, never in the way of upkeep."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def finished_on(ledger: Ledger, day: date) -> Held:
     """A job that finished on another day: rows are moved, because a clock cannot be."""
     held = ledger.start("moved")
     ledger.complete(held)
-    ledger.run("update emq.archive set finished_at = %s + interval '1 h' where id = %s", day, held.id)
+    ledger.run(
+        "update emq.archive set finished_at = %s + interval '1 h' where id = %s", day, held.id
+    )
     return held
 
 

@@ -84,7 +84,8 @@ def test_one_call_gives_many_back_each_to_its_own_place(ledger: Ledger) -> None:
     ledger.add(3)
     a, b, c, d = ledger.claim(4)
     answers = ledger.one(
-        "select emq.retry(%s::uuid[], %s::bigint[], array['0', '1 h', '0', null]::interval[], null)",
+        "select emq.retry(%s::uuid[], %s::bigint[], array['0', '1 h', '0', null]::interval[],"
+        " null)",
         [d.id, b.id, a.id, c.id], [d.fence, b.fence, a.fence, c.fence + 1],
     )  # fmt: skip
     assert answers == ["pending", "scheduled", "dead", "lost"]
@@ -95,7 +96,9 @@ def test_one_call_gives_many_back_each_to_its_own_place(ledger: Ledger) -> None:
 def test_a_job_under_a_guard_is_busy_and_stays(ledger: Ledger, other: Ledger) -> None:
     held = ledger.start()
     other.guard(held)
-    assert ledger.retry(held) == ledger.release(held) == ledger.snooze(held, delay="1 s") == ["busy"]
+    assert (
+        ledger.retry(held) == ledger.release(held) == ledger.snooze(held, delay="1 s") == ["busy"]
+    )
     other.conn.rollback()
     assert ledger.outcome(held) == "yours"
 

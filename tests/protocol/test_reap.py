@@ -1,4 +1,4 @@
-"""reap: the one counted recovery. Expired leases go to the head of their level, and nobody waits."""
+"""reap: the one counted recovery. Expired leases go to the head of their level; nobody waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""retire: a closed day goes, step by step; no envelope of a live job and no unvisited row goes with it."""
+"""retire: a closed day goes step by step, and no live job and no row that was not visited with it."""
 
 from __future__ import annotations
 

@@ -89,17 +89,25 @@ def test_the_story_of_a_dead_and_of_a_cancelled_job_has_its_end(ledger: Ledger) 
     cancelled = ledger.add_one()
     ledger.operate("cancel", cancelled)
     ends = [
-        ledger.rows("select event, detail from emq.story(%s)", id)[-1] for id in (dead.id, cancelled)
+        ledger.rows("select event, detail from emq.story(%s)", id)[-1]
+        for id in (dead.id, cancelled)
     ]
     assert ends == [("dead", "exception: boom"), ("cancelled", None)]
 
 
 def test_the_envelope_is_what_was_enqueued(ledger: Ledger) -> None:
     id = ledger.add_one(
-        "q", task="mail", payload='{"n": 1}', headers='{"h": 2}', priority=1, max_attempts=4, lease="9 s"
+        "q",
+        task="mail",
+        payload='{"n": 1}',
+        headers='{"h": 2}',
+        priority=1,
+        max_attempts=4,
+        lease="9 s",
     )
     row = ledger.row(
-        "select queue, task, payload, headers, priority, max_attempts, lease_ms from emq.envelope(%s)",
+        "select queue, task, payload, headers, priority, max_attempts, lease_ms"
+        " from emq.envelope(%s)",
         id,
     )
     assert row == ("q", "mail", {"n": 1}, {"h": 2}, 1, 4, 9000)
