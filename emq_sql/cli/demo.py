@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 from pathlib import Path
 from typing import NoReturn
 
@@ -11,8 +12,7 @@ import click
 from emq_sql.demo import tree
 from emq_sql.demo.account import Account
 from emq_sql.demo.interruptions import Interrupted
-from emq_sql.demo.place import Place
-from emq_sql.demo.run import Options, Run, WorkersFailed
+from emq_sql.demo.run import Kept, Options, Run, WorkersFailed
 from emq_sql.demo.screen import screen_for
 
 
@@ -86,17 +86,15 @@ def _print(found: Account) -> None:
     )
 
 
-def _look_around(kept: Place) -> None:
-    dsn = shlex.quote(kept.dsn)
-    schema = "" if kept.schemas.ledger == "emq" else f" EMQ_SCHEMA={kept.schemas.ledger}"
-    table = f"{kept.schemas.files}.measured"
-    click.echo(
-        f"\nThe database is still there. Look around:\n"
-        f"  export EMQ_DSN={dsn}{schema}\n"
-        f"  emq queues\n"
-        f"  emq ledger\n"
-        f"  psql \"$EMQ_DSN\" -c 'table {table}'   # attempts above 1: redelivered\n"
-        f"  emq job ID   # a job_id of that table: the whole story of the job"
-    )
-    if kept.stop is not None:
-        click.echo(f"Stop it with: {kept.stop}")
+def _look_around(kept: Kept) -> None:
+    place = kept.place
+    schema = "" if place.schemas.ledger == "emq" else f" EMQ_SCHEMA={place.schemas.ledger}"
+    click.echo("\nThe database is still there. Look around:")
+    click.echo(f"  export EMQ_DSN={shlex.quote(place.dsn)}{schema}")
+    click.echo("  emq queues\n  emq ledger")
+    if kept.job is not None:
+        click.echo(f"  emq job {kept.job}")
+    if shutil.which("psql"):
+        click.echo(f"  psql \"$EMQ_DSN\" -c 'table {place.schemas.files}.measured'")
+    if place.stop is not None:
+        click.echo(f"Stop it with: {place.stop}")

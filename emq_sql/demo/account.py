@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 import psycopg
 
@@ -64,6 +65,12 @@ def figures(conn: psycopg.Connection[Any], schemas: Schemas) -> Figures:
     return Figures(**rows(conn, schemas, "account")[0])
 
 
+def much_travelled(conn: psycopg.Connection[Any], schemas: Schemas) -> UUID | None:
+    """The job that took most attempts, for people to look at."""
+    found = rows(conn, schemas, "much_travelled")
+    return found[0]["id"] if found else None
+
+
 def account(found: int, read: Figures, happened: Happened, elapsed: float) -> Account:
     """Compare what was found on disk, what the tables say, and what was done to the workers.
 
@@ -99,7 +106,7 @@ def account(found: int, read: Figures, happened: Happened, elapsed: float) -> Ac
             ),
             Line("processes that worked", f"{read.processes:,}"),
             Line("jobs a second", f"{rate:,.0f}", note="faults and slow jobs included"),
-            Line("elapsed", f"{elapsed:.1f} s", note="with the start of the server"),
+            Line("elapsed", f"{elapsed:.1f} s", note="with the start and the end of the server"),
             Line(
                 "measured", f"{read.lines:,} lines",
                 note=f"{read.functions:,} functions and {read.classes:,} classes in {read.python:,}"

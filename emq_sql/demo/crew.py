@@ -7,14 +7,16 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
-from pathlib import Path
+from typing import IO
 
 from emq_sql.demo.queries import Schemas
 from emq_sql.demo.worker import CONCURRENCY, FILES, LEDGER
 
 _PATIENCE = 8.0
+_LAST_WORDS = 2000  # bytes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,7 +25,7 @@ class Member:
 
     number: int
     process: subprocess.Popen[bytes]
-    log: Path
+    log: IO[bytes]
 
     @property
     def pid(self) -> int:
@@ -37,7 +39,7 @@ class Member:
 class Crew:
     """The workers of one run. Nobody else's process is ever touched."""
 
-    def __init__(self, dsn: str, schemas: Schemas, concurrency: int, folder: Path) -> None:
+    def __init__(self, dsn: str, schemas: Schemas, concurrency: int) -> None:
         self._environment = os.environ | {
             "EMQ_DSN": dsn,
             LEDGER: schemas.ledger,
@@ -45,9 +47,8 @@ class Crew:
             CONCURRENCY: str(concurrency),
             "PYTHONUNBUFFERED": "1",
         }
-        self._folder = folder
         self._members: dict[int, Member] = {}
-        self._count = 0
+        self._ever: dict[str, Member] = {}
 
     @property
     def members(self) -> list[Member]:
@@ -56,26 +57,29 @@ class Crew:
 
     def start(self, number: int) -> Member:
         """Start the worker of this place; what it says goes to a file of its own."""
-        self._count += 1
-        log = self._folder / f"worker-{number}-{self._count}.log"
-        with log.open("wb") as out:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "emq_sql.demo.worker"],
-                stdin=subprocess.PIPE,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                env=self._environment,
-                # A group of its own, in our session: Ctrl-C reaches us alone, and if we are killed
-                # while it is frozen the system wakes it and hangs it up.
-                process_group=0,
-            )
-        self._members[number] = Member(number, process, log)
-        return self._members[number]
+        # A file without a name: nothing of it is left even if we are killed.
+        log = tempfile.TemporaryFile()  # noqa: SIM115  open as long as the worker is remembered
+        process = subprocess.Popen(
+            [sys.executable, "-m", "emq_sql.demo.worker"],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=self._environment,
+            # A group of its own, in our session: Ctrl-C reaches us alone, and if we are killed
+            # while it is frozen the system wakes it and hangs it up.
+            process_group=0,
+        )
+        member = Member(number, process, log)
+        self._members[number] = self._ever[str(member.pid)] = member
+        return member
 
-    def holder(self, worker: str) -> Member | None:
-        """The member that the ledger names `host:pid:boot`; None for one that is gone."""
-        pid = worker.rsplit(":", 2)[1]
-        return next((member for member in self.members if str(member.pid) == pid), None)
+    def named(self, worker: str) -> Member | None:
+        """The member, dead or alive, that the ledger names `host:pid:boot`."""
+        return self._ever.get(worker.rsplit(":", 2)[1])
+
+    def has(self, member: Member) -> bool:
+        """Whether it is meant to be there: neither killed nor ended."""
+        return self._members.get(member.number) is member
 
     def kill(self, member: Member) -> None:
         """kill -9."""
@@ -110,12 +114,13 @@ class Crew:
             self._close(member)
         self._members.clear()
 
-    def last_words(self, lines: int = 12) -> str:
-        """The end of each worker's log, for a run that failed."""
+    def last_words(self) -> str:
+        """The end of what each worker said, for a run that failed."""
         parts = []
-        for log in sorted(self._folder.glob("worker-*.log")):
-            tail = log.read_text(errors="replace").splitlines()[-lines:]
-            parts.append("\n".join([f"--- {log.name}", *tail]))
+        for member in self._ever.values():
+            end = os.fstat(member.log.fileno()).st_size
+            said = os.pread(member.log.fileno(), _LAST_WORDS, max(end - _LAST_WORDS, 0))
+            parts.append(f"--- {member}\n{said.decode(errors='replace').strip()}")
         return "\n".join(parts)
 
     def _close(self, member: Member) -> None:

@@ -49,7 +49,7 @@ class Faults:
             if victim is not None:
                 at = self.scene.clock()
                 self.crew.kill(victim)
-                held = self.scene.held_by(victim.pid)
+                held = self.scene.held_by(victim)
                 self.crew.start(victim.number)
                 if held:
                     break
@@ -98,13 +98,13 @@ class Faults:
         while True:
             for flight in self.scene.in_flight():
                 fresh = flight.task == SLOW and flight.running < _FRESH
-                if flight.member is not None and fresh:
+                if flight.member is not None and flight.alive and fresh:
                     self.crew.freeze(flight.member)
-                    return flight.member, self.scene.held_by(flight.member.pid)
+                    return flight.member, self.scene.held_by(flight.member)
             yield
 
     def _busiest(self, flights: list[Flight]) -> Member | None:
-        jobs = Counter(flight.member for flight in flights if flight.member is not None)
+        jobs = Counter(flight.member for flight in flights if flight.alive)
         most = max(jobs.values(), default=0)
         return self.rng.choice([who for who, count in jobs.items() if count == most] or [None])
 

@@ -51,7 +51,7 @@ class Live:
             number = title in {"attempt", "runs s", "left s"}
             table.add_column(title, justify="right" if number else "left", no_wrap=True)
         for flight in flights[:_ROWS]:
-            style = "red" if flight.left < 0 or flight.member is None else ""
+            style = "red" if flight.left < 0 or not flight.alive else ""
             cells = (
                 shown(flight.path, 48), holder(flight), str(flight.attempts),
                 f"{flight.running:.1f}", f"{flight.left:.1f}",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import psycopg
 
@@ -47,6 +47,14 @@ class Options:
     reset: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What stays after the run, and a job that is worth a look."""
+
+    place: Place
+    job: UUID | None
+
+
 @dataclass(slots=True)
 class Run:
     """What is known of a run, also when it ends early."""
@@ -56,7 +64,7 @@ class Run:
     happened: Happened = field(default_factory=Happened)
     stage: str = "looking for files"
     last_words: str = ""
-    kept: Place | None = None
+    kept: Kept | None = None
 
     def to_the_end(self) -> account.Account:
         """Do it all; whatever was started is ended, and what is temporary is gone.
@@ -77,8 +85,8 @@ class Run:
                     self._work(where, app, conn, files, rng)
                     self.stage = "reading the account"
                     read = account.figures(conn, where.schemas)
-                if options.keep:
-                    self.kept = where
+                    if options.keep:
+                        self.kept = Kept(where, account.much_travelled(conn, where.schemas))
         return account.account(len(files), read, self.happened, time.monotonic() - began)
 
     def _work(
@@ -108,21 +116,21 @@ class Run:
 
     @contextmanager
     def _crew(self, where: Place) -> Iterator[Crew]:
-        with tempfile.TemporaryDirectory(prefix="emq-demo-") as folder:
-            crew = Crew(where.dsn, where.schemas, self.options.concurrency, Path(folder))
-            try:
-                for number in range(1, self.options.workers + 1):
-                    crew.start(number)
-                self.screen.say(
-                    f"{self.options.workers} worker processes with {self.options.concurrency}"
-                    f" threads each, leases of {LEASE.total_seconds():g} s"
-                )
-                yield crew
-            except BaseException:
-                self.last_words = crew.last_words()
-                raise
-            finally:
-                crew.end()
+        options = self.options
+        crew = Crew(where.dsn, where.schemas, options.concurrency)
+        try:
+            for number in range(1, options.workers + 1):
+                crew.start(number)
+            self.screen.say(
+                f"{options.workers} worker processes with {options.concurrency} threads each,"
+                f" leases of {LEASE.total_seconds():g} s"
+            )
+            yield crew
+        except BaseException:
+            self.last_words = crew.last_words()
+            raise
+        finally:
+            crew.end()
 
 
 @contextmanager

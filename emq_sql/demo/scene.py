@@ -17,13 +17,13 @@ from emq_sql.protocol import reading
 
 @dataclass(frozen=True, slots=True)
 class Flight:
-    """One line of the in-flight list; `member` is None for a worker that is gone."""
+    """One line of the in-flight list; `member` holds it, `alive` unless it was killed."""
 
     id: UUID
     fence: int
     task: str
     member: Member | None
-    worker: str
+    alive: bool
     attempts: int
     running: float
     left: float
@@ -86,18 +86,11 @@ class Scene:
 
     def in_flight(self) -> list[Flight]:
         """The in-flight list, in the order of claiming."""
-        return [
-            Flight(
-                row["id"], row["fence"], row["task"], self._crew.holder(row["worker"]),
-                row["worker"], row["attempts"], row["running_seconds"], row["seconds_left"],
-                row["path"] or "",
-            )
-            for row in self._rows("in_flight")
-        ]  # fmt: skip
+        return [self._flight(row) for row in self._rows("in_flight")]
 
-    def held_by(self, pid: int) -> list[Flight]:
-        """What the ledger says that this process holds, dead or alive."""
-        return [flight for flight in self.in_flight() if flight.worker.split(":")[-2] == str(pid)]
+    def held_by(self, member: Member) -> list[Flight]:
+        """What the ledger says that this worker holds, dead or alive."""
+        return [flight for flight in self.in_flight() if flight.member is member]
 
     def progress(self) -> Progress:
         """How far it is."""
@@ -115,6 +108,14 @@ class Scene:
         """The server's."""
         now: datetime = reading.server(self._conn)["clock"]
         return now
+
+    def _flight(self, row: dict[str, Any]) -> Flight:
+        member = self._crew.named(row["worker"])
+        return Flight(
+            row["id"], row["fence"], row["task"], member,
+            member is not None and self._crew.has(member), row["attempts"],
+            row["running_seconds"], row["seconds_left"], row["path"] or "",
+        )  # fmt: skip
 
     def _rows(self, name: str, **params: Any) -> list[dict[str, Any]]:
         return rows(self._conn, self._schemas, name, **params)

@@ -78,7 +78,9 @@ def screen_for(write: Callable[[str], None], *, quiet: bool) -> Screen:
 
 def holder(flight: Flight) -> str:
     """Who holds it, in a few letters."""
-    return f"worker {flight.member.number}" if flight.member else "a dead worker"
+    if flight.member is None:
+        return "a stranger"
+    return f"{'' if flight.alive else 'dead '}worker {flight.member.number}"
 
 
 def brief(flight: Flight) -> str:
