@@ -60,8 +60,10 @@ def copied_packages() -> Iterator[Path]:
 def copy_packages(target: Path) -> None:
     """The embedded room, its PostgreSQL and libraries, and the commands of dev-db."""
     skip = shutil.ignore_patterns("__pycache__", "include")
-    # Without emq_sql/__init__.py and the database libraries behind it: this room stands alone.
+    # This room stands alone: without emq_sql/__init__.py and the database libraries behind it.
     (target / "emq_sql" / "cli").mkdir(parents=True)
+    for package in ("emq_sql", "emq_sql/cli"):
+        (target / package / "__init__.py").touch()
     shutil.copytree(REPOSITORY / "emq_sql/embedded", target / "emq_sql/embedded", ignore=skip)
     for name in ("errors.py", "cli/dev_db.py"):
         shutil.copy(REPOSITORY / "emq_sql" / name, target / "emq_sql" / name)

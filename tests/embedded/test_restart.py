@@ -57,6 +57,23 @@ def test_a_server_that_was_killed_starts_again(place: Path) -> None:
             assert connection.execute("select count(*) from kept").fetchone() == (0,)
 
 
+def test_a_killed_server_starts_again_once_its_last_session_has_left(place: Path) -> None:
+    # A session that computes does not look whether its postmaster lives, and holds the old memory.
+    busy = """do $$ declare ends timestamptz := clock_timestamp() + '2 seconds';
+              begin while clock_timestamp() < ends loop end loop; end $$"""
+    with start(within=place) as server, psycopg.connect(server.dsn, autocommit=True) as reader:
+        session = psycopg.connect(server.dsn, autocommit=True)
+        session.pgconn.send_query(busy.encode())
+        asks = "select state from pg_stat_activity where pid = %s"
+        pid = session.info.backend_pid
+        eventually(lambda: reader.execute(asks, [pid]).fetchone() == ("active",), "it computes")
+        os.kill(server.pid, signal.SIGKILL)
+        server.restart()
+        session.close()
+        with psycopg.connect(server.dsn) as connection:
+            assert connection.execute("select 1").fetchone() == (1,)
+
+
 def test_a_frozen_server_can_be_restarted(place: Path) -> None:
     with start(within=place) as server:
         os.kill(server.pid, signal.SIGSTOP)

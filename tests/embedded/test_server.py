@@ -44,7 +44,7 @@ def test_it_starts_for_root_and_for_an_ordinary_user(person: Person) -> None:
 def test_it_says_what_it_is(place: Path) -> None:
     with start(within=place) as server:
         assert server.dsn == f"postgresql://postgres@/postgres?host={server.directory}&port=5432"
-        assert value(server, "show server_version") in (server.version, f"{server.version}.0")
+        assert str(value(server, "show server_version")).split()[0] == server.version
         assert server.major == int(server.version.split(".")[0])
         assert value(server, "show data_directory") == str(server.data)
         assert (server.bindir / "initdb").is_file()
