@@ -1,4 +1,4 @@
-"""retire: a closed day goes step by step, and no live job and no row that was not visited with it."""
+"""retire: a closed day goes step by step; no live job and no row that was not visited goes too."""
 
 from __future__ import annotations
 
