@@ -118,6 +118,34 @@ def test_one_server_serves_the_run_and_ends_with_it(parallel: tuple[str, ...], i
     assert naming(directory) == []
 
 
+MISPLACED = """
+import uuid, pytest
+
+@pytest.mark.parametrize("where", ["nowhere", "in two places"])
+def test_inner(db, where):
+    job = uuid.uuid4()
+    connection = db.connect()
+    connection.execute(
+        "insert into emq.job (id, queue, task, payload, priority) values (%s, 'q', 't', '{}', 2)",
+        [job],
+    )
+    if where == "in two places":
+        for _ in range(2):
+            line = "insert into emq.pending (id, queue, rank) values (%s, 'q', 5)"
+            connection.execute(line, [job])
+"""
+
+
+def test_a_test_that_misplaces_a_job_does_not_pass(tmp_path: Path) -> None:
+    file = tmp_path / "test_inner.py"
+    file.write_text(MISPLACED)
+    done = run(file)
+    assert done.returncode == 1
+    assert "ERROR at teardown of test_inner[nowhere]" in done.stdout, done.stdout
+    assert "ERROR at teardown of test_inner[in two places]" in done.stdout
+    assert "2 passed, 2 errors" in done.stdout
+
+
 @pytest.mark.faults
 @pytest.mark.parametrize("parallel", [(), ("-n", "2")])
 def test_a_run_that_is_killed_leaves_no_server(parallel: tuple[str, ...], inner: Path) -> None:

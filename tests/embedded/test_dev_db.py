@@ -156,7 +156,7 @@ def test_a_long_or_odd_directory_will_do(command: Command, person: Person) -> No
         if os.geteuid() == 0 or not person.popen:
             with psycopg.connect(started.stdout.strip()) as connection:
                 assert connection.execute("select 1").fetchone() == (1,)
-        socket = Path(psycopg.conninfo.conninfo_to_dict(started.stdout.strip())["host"])
+        socket = Path(str(psycopg.conninfo.conninfo_to_dict(started.stdout.strip())["host"]))
         assert command("stop", directory=directory).returncode == 0
         assert socket.is_relative_to(directory) or not socket.exists()
 

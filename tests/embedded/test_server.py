@@ -21,7 +21,7 @@ from tests.embedded.processes import alive, naming, owner
 
 def value(server: Server, question: str) -> object:
     with psycopg.connect(server.dsn) as connection:
-        (answer,) = connection.execute(question).fetchone() or (None,)  # type: ignore[call-overload]
+        (answer,) = connection.execute(question).fetchone() or (None,)
         return answer
 
 

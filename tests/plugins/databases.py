@@ -36,7 +36,12 @@ def scratch(server: PgServer, template: str | None = None) -> Iterator[Database]
     """A new database, empty or like the template, dropped at the end whoever still uses it."""
     name = f"emq_test_{server.run}_{secrets.token_hex(4)}"
     with psycopg.connect(server.dsn, autocommit=True) as maintenance:
-        _run(maintenance, "create database {} template {} strategy file_copy", name, template or "template0")
+        _run(
+            maintenance,
+            "create database {} template {} strategy file_copy",
+            name,
+            template or "template0",
+        )
     database = Database(url(server.dsn, name), name)
     try:
         yield database
