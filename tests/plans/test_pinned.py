@@ -1,0 +1,73 @@
+"""An idle snapshot pins dead rows; what a call touches must not grow with them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.plans.plans import HOT, watching
+from tests.protocol.calls import Ledger
+
+ROUNDS, BATCH = 100, 50
+DEAD = ROUNDS * BATCH
+# A call that walked the dead rows would touch each of them in the heap.
+BOUND = DEAD // 25
+
+
+@pytest.fixture
+def pinned(ledger: Ledger, other: Ledger) -> Ledger:
+    """A session that has claimed and completed thousands of jobs under an old snapshot."""
+    other.run("set transaction isolation level repeatable read")
+    other.rows("select 1 from pg_class limit 1")
+    tail = "generate_series(1, %s)"
+    for turn in range(ROUNDS):
+        ledger.rows(
+            f"select emq.enqueue_many('default', array(select emq.uuid7() from {tail}),"
+            " array_fill('t'::text, array[%s]), array_fill('{{}}'::jsonb, array[%s]))".replace("{{}}", "{}"),
+            BATCH, BATCH, BATCH,
+        )  # fmt: skip
+        ledger.complete(*ledger.claim(BATCH, lease="1 s"))
+        if turn % 10 == 0:
+            ledger.maintain()
+            ledger.promote()
+    ledger.until(
+        lambda: (
+            ledger.maintain()
+            and ledger.one(
+                "select reap_from > (select max(claimed_at) + interval '1.1 s' from emq.archive)"
+                " from emq.settled order by n desc limit 1"
+            )
+        ),
+        "the floor of reap has passed the deadlines of all jobs that are done",
+    )
+    for table in sorted(HOT):
+        ledger.run(f"vacuum analyze emq.{table}")
+    dead = ledger.one(
+        "select n_dead_tup from pg_stat_all_tables where relid = 'emq.active'::regclass"
+    )
+    assert dead >= DEAD * 0.9 or ledger.one("select pg_relation_size('emq.active')") > 500_000
+    return ledger
+
+
+def test_no_verb_walks_the_dead_rows_that_a_snapshot_pins(pinned: Ledger) -> None:
+    pinned.add(3)
+    pinned.claim(3)
+    pinned.add(3)
+    with watching(pinned) as watch:
+        a, b, c = pinned.claim(3, lease="1 ms")
+        pinned.extend(c, lease="60 s")
+        pinned.complete(a)
+        pinned.expire(b)
+        pinned.claimed(7)
+        pinned.guard(c)
+    assert watch.most_buffers() < BOUND
+    assert watch.unsafe() == []
+
+
+def test_neither_reap_nor_maintain_walks_them(pinned: Ledger) -> None:
+    held = pinned.abandoned()
+    with watching(pinned) as watch:
+        assert pinned.reap() == (1, 0, 0)
+        pinned.promote()
+        pinned.maintain()
+    assert watch.most_buffers() < BOUND
+    assert pinned.place(held.id) == "pending"
