@@ -90,7 +90,9 @@ def _look_around(kept: Kept) -> None:
     place = kept.place
     schema = "" if place.schemas.ledger == "emq" else f" EMQ_SCHEMA={place.schemas.ledger}"
     click.echo("\nThe database is still there. Look around:")
-    click.echo(f"  export EMQ_DSN={shlex.quote(place.dsn)}{schema}")
+    # A password that was given is not printed.
+    dsn = "...   # as you gave it" if place.stop is None else shlex.quote(place.dsn)
+    click.echo(f"  export{schema} EMQ_DSN={dsn}")
     click.echo("  emq queues\n  emq ledger")
     if kept.job is not None:
         click.echo(f"  emq job {kept.job}")

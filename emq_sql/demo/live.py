@@ -23,8 +23,8 @@ _ROWS = 16
 class Live:
     """Events scroll by above a table that is drawn anew at each look."""
 
-    def __init__(self) -> None:
-        self._console = Console()
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console()
         self._live = RichLive(console=self._console, auto_refresh=False, transient=True)
         self._began = time.monotonic()
 

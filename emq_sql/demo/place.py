@@ -69,19 +69,16 @@ def _kept(where: Path) -> Iterator[str]:
 
 @contextmanager
 def _schemas(found: Place, keep: bool, reset: bool) -> Iterator[str]:
-    conn = connecting.dedicated(connecting.engine_for(found.dsn))
-    try:
-        with named():
-            _refuse_or_reset(conn, found, reset)
-            _make(conn, found.schemas)
+    engine = connecting.engine_for(found.dsn)
+    with named(), connecting.dedicated(engine) as conn:
+        _refuse_or_reset(conn, found, reset)
+        _make(conn, found.schemas)
         about = _about(conn)
-    finally:
-        conn.close()
     try:
         yield about
     finally:
         if not keep:
-            with named(), psycopg.connect(found.dsn, autocommit=True) as conn:
+            with named(), connecting.dedicated(engine) as conn:
                 _drop(conn, found.schemas)
 
 

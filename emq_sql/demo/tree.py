@@ -6,6 +6,7 @@ import os
 import random
 import sysconfig
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,13 +44,11 @@ def files_below(root: Path, limit: int | None, rng: random.Random) -> list[Found
 def _walk(root: bytes) -> Iterator[Found]:
     waiting = [root]
     while waiting:
-        try:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        if entry.name not in SKIPPED:
-                            waiting.append(entry.path)
-                    elif entry.is_file(follow_symlinks=False):
+        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name not in SKIPPED:
+                        waiting.append(entry.path)
+                elif entry.is_file(follow_symlinks=False):
+                    with suppress(FileNotFoundError):  # gone since it was listed
                         yield Found(entry.path, entry.stat(follow_symlinks=False).st_size)
-        except OSError:
-            continue

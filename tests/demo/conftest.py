@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +17,14 @@ from tests.plugins.running import PgServer
 
 PYTHON = b"class A:\n    def f(self): ...\n\n\nasync def g(): ...\n"
 
+# Longer than a row of a B-tree may be, and not to be compressed below it.
+_LONG = b"/".join(
+    b"".join(b"%c" % (97 + byte % 26) for byte in hashlib.sha512(b"%d" % n).digest() * 3)
+    for n in range(15)
+)
+
 ODD_FILES = {
+    _LONG: b"a long way\n",
     b"plain.py": PYTHON,
     b"plain.txt": b"one\ntwo\nthree",
     b"broken.py": b"def f(:\n",

@@ -104,6 +104,7 @@ def test_a_kept_database_stays_until_it_is_stopped_and_a_doubled_result_is_found
             row = conn.execute("select count(*) from emq.archive").fetchone()
             assert row == (60,)
             assert conn.execute("show fsync").fetchone() == ("on",)
+        assert dsn in text
         assert f"emq dev-db stop --dir {data}" in text
     finally:
         stopped = dev_db.stop(data)

@@ -1,7 +1,7 @@
 -- Promise: one result, in the transaction that completes its job.
 -- Parameters: one for each column.
 -- Locks: none but that of the new row.
--- Index: result_path_idx.
+-- Index: result_job_id_idx.
 insert into demo.result
   (path, job_id, fence, attempts, measured_by, size, sha256, lines, functions, classes, error)
 values

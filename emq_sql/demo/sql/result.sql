@@ -15,4 +15,4 @@ create table demo.result (
   error text
 );
 
-create index result_path_idx on demo.result (path);
+create index result_job_id_idx on demo.result (job_id);
