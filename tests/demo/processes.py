@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
+
 PATIENCE = 100
 
 
 @contextmanager
-def demo(folder: Path, *arguments: object) -> Iterator[subprocess.Popen[str]]:
+def demo(folder: Path, *arguments: object, **setting: str) -> Iterator[subprocess.Popen[str]]:
     """`emq demo` at work, ended with the block; all that it prints goes to `folder`/out."""
     environment = {name: value for name, value in os.environ.items() if name != "EMQ_DSN"}
     with (folder / "out").open("w") as out:
@@ -24,7 +26,7 @@ def demo(folder: Path, *arguments: object) -> Iterator[subprocess.Popen[str]]:
             stdout=out,
             stderr=subprocess.STDOUT,
             text=True,
-            env=environment | {"PYTHONUNBUFFERED": "1", "TMPDIR": str(folder)},
+            env=environment | {"PYTHONUNBUFFERED": "1", "TMPDIR": str(folder)} | setting,
         )
     try:
         yield process
@@ -49,32 +51,26 @@ def eventually(true: Callable[[], object], what: str) -> None:
 
 def descendants(pid: int) -> dict[int, str]:
     """The processes that it has started, and those that they have, with their command lines."""
-    asked = subprocess.run(
-        ["ps", "-ww", "-eo", "pid=,ppid=,stat=,args="], capture_output=True, text=True, check=True
-    )
-    rows = [line.split(None, 3) for line in asked.stdout.splitlines()]
-    found: dict[int, str] = {}
-    parents = {pid}
-    while parents:
-        children = {
-            int(row[0]): row[3] for row in rows if int(row[1]) in parents and row[2][0] != "Z"
-        }
-        found |= children
-        parents = set(children)
-    return found
+    try:
+        children = psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return {}
+    return {child.pid: line for child in children if (line := _command_line(child))}
 
 
 def alive(pids: dict[int, str]) -> dict[int, str]:
     """Those that still run, with the same command line."""
-    asked = subprocess.run(
-        ["ps", "-ww", "-eo", "pid=,stat=,args="], capture_output=True, text=True, check=True
-    )
-    now = {}
-    for line in asked.stdout.splitlines():
-        pid, stat, arguments = line.split(None, 2)
-        if stat[0] != "Z":
-            now[int(pid)] = arguments
-    return {pid: args for pid, args in pids.items() if now.get(pid) == args}
+    now = {process.pid: _command_line(process) for process in psutil.process_iter()}
+    return {pid: line for pid, line in pids.items() if now.get(pid) == line}
+
+
+def _command_line(process: psutil.Process) -> str | None:
+    try:
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return None
+        return " ".join(process.cmdline())
+    except psutil.NoSuchProcess:
+        return None
 
 
 def figure(text: str, name: str) -> str:

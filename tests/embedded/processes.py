@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 REPOSITORY = Path(__file__).parents[2]
 OWNER = Path(__file__).with_name("owner.py")
 PATIENCE = 60
@@ -83,15 +85,15 @@ def eventually(true: Callable[[], object], what: str) -> None:
 
 def alive(pid: int) -> bool:
     """Whether a process of that id runs (one that ended and waits to be collected does not)."""
-    asked = subprocess.run(
-        ["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False
-    )
-    return asked.returncode == 0 and not asked.stdout.strip().startswith("Z")
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def naming(directory: Path) -> list[str]:
     """The command lines of all processes that name this directory."""
-    asked = subprocess.run(
-        ["ps", "-ww", "-eo", "args="], capture_output=True, text=True, check=True
-    )
-    return [line for line in asked.stdout.splitlines() if str(directory) in line]
+    lines = [
+        " ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])
+    ]
+    return [line for line in lines if str(directory) in line]
