@@ -63,6 +63,8 @@ def demo(
     except WorkersFailed as failed:
         click.echo(f"emq demo: ended by itself: {failed}.", err=True)
         _explain(ctx, run)
+    if not quiet:
+        click.echo()
     _print(found)
     if run.kept is not None:
         _look_around(run.kept)

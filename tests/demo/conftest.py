@@ -69,7 +69,7 @@ class Ran:
         return psycopg.connect(self.database.dsn)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def odd_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with odd files."""
     root = tmp_path_factory.mktemp("tree")
@@ -77,7 +77,7 @@ def odd_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def ran(
     pg_server: PgServer, odd_tree: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Ran]:

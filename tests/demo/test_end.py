@@ -83,6 +83,14 @@ def test_a_run_that_takes_too_long_says_what_hangs(tmp_path: Path) -> None:
     assert "Traceback" not in text
 
 
+def test_workers_that_end_by_themselves_end_the_run_and_are_quoted(tmp_path: Path) -> None:
+    with demo(tmp_path, "--limit", 300, EMQ_SQL_CRASH_AT="after-claim:3") as process:
+        assert process.wait(PATIENCE) == 1
+    assert "ended by itself: worker" in said(tmp_path)
+    assert "--- worker 1" in said(tmp_path)
+    assert "The account balances" not in said(tmp_path)
+
+
 def test_a_kept_database_stays_until_it_is_stopped_and_a_doubled_result_is_found_out(
     open_place: Path, tmp_path: Path
 ) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import io
 import uuid
 
-from rich.console import Console
+import pytest
 
-from emq_sql.demo.live import Live
 from emq_sql.demo.scene import Flight, Progress
 from emq_sql.demo.screen import Plain
 
@@ -37,6 +36,11 @@ def test_a_quiet_screen_says_nothing() -> None:
 
 
 def test_the_live_screen_takes_no_name_for_markup_or_control() -> None:
+    pytest.importorskip("rich")
+    from rich.console import Console
+
+    from emq_sql.demo.live import Live
+
     console = Console(file=io.StringIO(), force_terminal=True, color_system=None, width=120)
     with Live(console) as screen:
         screen.say("begun [bold]")
