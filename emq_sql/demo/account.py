@@ -121,4 +121,4 @@ def _must_be(name: str, value: int, wanted: int, note: str = "") -> Line:
 
 
 def _in_hand(jobs: list[int]) -> str:
-    return f"with {' and '.join(map(str, jobs))} jobs in hand" if jobs else ""
+    return f"jobs in hand: {' and '.join(map(str, jobs))}" if jobs else ""
