@@ -17,7 +17,7 @@ class Change:
 
     file: str
     old: str
-    new: str
+    new: str = ""
 
 
 def render(*changes: Change) -> list[str]:

@@ -40,11 +40,6 @@ class Statement:
             yield node
             waiting.extend(node.get("Plans", []))
 
-    def buffers(self) -> int:
-        """Pages that were touched, in the cache or not."""
-        found: int = self.plan["Shared Hit Blocks"] + self.plan["Shared Read Blocks"]
-        return found
-
 
 @dataclass(slots=True)
 class Watch:
@@ -72,9 +67,16 @@ class Watch:
     def tables(self) -> set[str]:
         return {node.get("Relation Name", "") for _, node in self.scans(HOT)}
 
-    def most_buffers(self) -> int:
-        """The pages of the statement that touched most, with all that it called."""
-        return max(statement.buffers() for statement in self.statements)
+    def most_pages(self) -> int:
+        """Pages that the largest scan of a hot table touched, index and heap, cached or not."""
+        most: int = max(
+            node["Shared Hit Blocks"] + node["Shared Read Blocks"] for _, node in self.scans(HOT)
+        )
+        return most
+
+    def rows_passed_over(self) -> int:
+        """Rows that scans of hot tables found and did not want."""
+        return sum(int(node.get("Rows Removed by Filter", 0)) for _, node in self.scans(HOT))
 
 
 @contextmanager

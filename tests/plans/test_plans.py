@@ -39,7 +39,8 @@ def complete(ledger: Ledger) -> None:
 def complete_and_claim(ledger: Ledger) -> None:
     held = ledger.claim(2)
     ledger.rows(
-        "select id from emq.complete_and_claim(%s::uuid[], %s::bigint[], null, 'default', 5, 'w', 3)",
+        "select id from emq.complete_and_claim("
+        " %s::uuid[], %s::bigint[], null, 'default', 5, 'w', 3)",
         [one.id for one in held], [one.fence for one in held],
     )  # fmt: skip
 
@@ -130,6 +131,7 @@ def test_no_function_walks_a_whole_hot_table(
     assert watch.unsafe() == []
 
 
+@pytest.mark.parametrize("emptied", ["truncated"], indirect=True)
 def test_the_planner_would_walk_them_without_the_functions_settings(emptied: Ledger) -> None:
     """The temptation is there: else the test above could not fail."""
     emptied.run("alter function emq.complete reset all")

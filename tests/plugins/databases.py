@@ -63,7 +63,7 @@ def misplaced(database: Database) -> list[Any]:
 def template_with_schema(server: PgServer) -> str:
     """The name of the template database of this run, made by whichever process asks first."""
     # Imported late: the tests of the embedded server need no schema.
-    from emq_sql.protocol import steps
+    from tests.mutants.installing import install_schema
 
     name = f"emq_test_{server.run}_template"
     with psycopg.connect(server.dsn, autocommit=True) as maintenance:
@@ -75,7 +75,7 @@ def template_with_schema(server: PgServer) -> str:
             _run(maintenance, "drop database if exists {}", unfinished)
             _run(maintenance, "create database {} template template0", unfinished)
             with psycopg.connect(url(server.dsn, unfinished)) as connection:
-                steps.upgrade(connection, schema="emq")
+                install_schema(connection)
             _run(maintenance, "alter database {} rename to {}", unfinished, name)
             _run(maintenance, "alter database {} allow_connections false", name)
     return name

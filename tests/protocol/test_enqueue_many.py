@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from emq_sql.minting import new_id
 from tests.protocol.calls import Ledger, refused
+from tests.protocol.gap import Call
 
 
 def test_each_job_has_its_answer_in_the_order_given(ledger: Ledger) -> None:
@@ -67,16 +68,19 @@ def test_a_job_that_waits_keeps_its_priority_and_its_lease(ledger: Ledger) -> No
     ]
 
 
-def test_two_calls_with_the_same_ids_in_opposite_orders_do_not_deadlock(
-    ledger: Ledger, other: Ledger
+def test_a_call_that_waits_for_an_id_holds_no_higher_one_meanwhile(
+    ledger: Ledger, other: Ledger, third: Ledger
 ) -> None:
+    """Ids are taken in their order, so that two calls with the same ids cannot deadlock."""
     low, high = new_id(), new_id()
-    assert other.add_many([high, low]) == ["enqueued"] * 2
-    ledger.run("set lock_timeout = '50ms'")
-    with refused("55P03"):  # it waits for the first id and holds none meanwhile
-        ledger.add_many([low, high])
+    other.add_one(id=low)
+    third.run("set lock_timeout = '30s'")
+    pid = third.one("select pg_backend_pid()")
+    waiting = Call(lambda: third.add_many([high, low]))
+    ledger.wait("exists (select from pg_locks where pid = %s and not granted)", pid)
+    assert ledger.status(high) == "enqueued"
     other.conn.commit()
-    assert ledger.add_many([low, high]) == ["duplicate"] * 2
+    assert waiting.result() == ["duplicate", "duplicate"]
 
 
 def test_a_refused_id_refuses_the_whole_call(ledger: Ledger) -> None:

@@ -28,6 +28,8 @@ def test_a_shorter_lease_never_moves_the_deadline_back(ledger: Ledger) -> None:
 
 def test_only_the_holder_extends(ledger: Ledger) -> None:
     held = ledger.start()
+    assert ledger.extend(held.stale) == ["lost"]
+    assert ledger.one("select extensions from emq.active") == 0
     assert ledger.extend(held.stale, (held.id, 1), held) == ["lost", "lost", "done"]
     assert ledger.one("select extensions from emq.active") == 1
 
