@@ -11,6 +11,7 @@ from uuid import UUID
 from emq_sql.crashpoints import crash_point
 from emq_sql.errors import JobFinished, LeaseBusy, LeaseLost
 from emq_sql.job import Lease
+from emq_sql.protocol.adapt import driver_connection
 from emq_sql.rules.backoff import Seconds
 from emq_sql.rules.durations import duration
 from emq_sql.rules.lease import lease_length
@@ -145,15 +146,15 @@ class Job:
         try:
             self._complete_in(handle, self._schema, self._entry.lease, result)
         except LeaseLost:
-            self._held.completed(self._entry, refused=True)
+            self._held.refused(self._entry)
             raise
         else:
-            self._held.completed(self._entry)
+            self._held.completed(self._entry, driver_connection(handle))
         finally:
             self._held.put_down([self._entry], "handler")
 
     def _must_be_open(self) -> None:
-        if self._entry.decided or self._entry.completing:
+        if self._entry.decided or (self._entry.lost and self._entry.completing):
             raise self._finished()
         if self._entry.lost:
             what = f"The lease of job {self.id} is lost."

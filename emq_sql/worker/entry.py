@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
+
+import psycopg
+from psycopg.pq import TransactionStatus
 
 from emq_sql.job import Answer, Claimed, Lease
 from emq_sql.rules.lease import extend_interval, lapses_at, next_due
@@ -33,7 +37,7 @@ class Entry:
     __slots__ = (
         "ask", "busy_until", "cancelled", "claimed", "completing", "decided", "extended_at",
         "handler", "hands", "hands_since", "known_at", "lapsed", "lapses", "lease_deadline",
-        "lost", "refused", "timeout_at",
+        "lost", "own", "refused", "timeout_at",
     )  # fmt: skip
 
     def __init__(
@@ -53,6 +57,7 @@ class Entry:
         self.cancelled = threading.Event()
         self.decided = False  # how it ends is settled, whatever the handler does from now on
         self.completing = False  # the handler completed it in a transaction of its own
+        self.own: weakref.ref[psycopg.Connection[Any]] | None = None  # which may still be open
         self.refused = False  # the server refused that completion
         self.lapsed = False  # no extension came in time
         self.lost = False  # the server said that the fence is stale
@@ -78,6 +83,16 @@ class Entry:
         began = self.claimed.lease.lease_deadline - self.claimed.lease.lease
         known: datetime = began + timedelta(seconds=sent - self.known_at) + lease
         self.lease_deadline = max(self.lease_deadline, known)
+
+    def own_is_open(self) -> bool:
+        """Whether the transaction in which the handler completed it seems not to have ended."""
+        connection = self.own() if self.own is not None else None
+        if connection is None:
+            return False
+        return connection.info.transaction_status in {
+            TransactionStatus.INTRANS,
+            TransactionStatus.ACTIVE,
+        }
 
     def __str__(self) -> str:
         """How log lines name it."""

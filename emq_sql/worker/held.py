@@ -11,10 +11,13 @@ that hangs) stop nobody. Signal handlers never come here.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from time import monotonic
-from typing import Literal
+from typing import Any, Literal
+
+import psycopg
 
 from emq_sql.job import Answer, Outcome
 from emq_sql.rules.lease import lapses_at
@@ -145,7 +148,7 @@ class Held:
                     due = now + _SHORTEST_BUSY
                 if due > now:
                     soonest = due if soonest is None else min(soonest, due)
-                elif entry.completing:
+                elif entry.own is not None:
                     completing.append(entry)
                 else:
                     (usual if entry.ask is None else wished).append(entry)
@@ -160,9 +163,8 @@ class Held:
                 if answer == "done":
                     entry.extended(sent, wish or entry.lease.lease)
                 elif answer == "busy":
-                    pause = entry.lease.lease.total_seconds() / 10
-                    entry.busy_until = monotonic() + min(max(pause, _SHORTEST_BUSY), _LONGEST_BUSY)
-                    if entry.completing:
+                    entry.busy_until = monotonic() + _pause(entry)
+                    if entry.own is not None:
                         # Its own open transaction holds the row: nobody can take it meanwhile.
                         entry.lapses = max(entry.lapses, lapses_at(sent, entry.lease.lease))
                     continue
@@ -174,11 +176,34 @@ class Held:
                     entry.ask.answered.set()
                     entry.ask = None
 
+    def may_wait(self, entry: Entry, now: float) -> bool:
+        """Whether nothing need be asked yet about a job that its handler has completed.
+
+        While that transaction is open nobody else can take the row, and an extension that came just
+        after its commit would go on record as stale. So it waits as long as the lease allows.
+        """
+        with self._changed:
+            in_need = now >= entry.lapses - entry.lease.lease.total_seconds() / 3
+            if in_need or not entry.own_is_open():
+                return False
+            entry.busy_until = now + _pause(entry)
+            return True
+
+    def rolled_back(self, entry: Entry) -> None:
+        """Its completion was not committed: it is held like any other."""
+        with self._changed:
+            if not entry.own_is_open():
+                entry.own = None
+
     def ended(self, entry: Entry, outcome: Outcome) -> None:
         """A job that its handler completed is not ours any more: nothing is left to extend."""
         with self._changed:
             self._keeping = True
             entry.lost = True
+            if entry.ask is not None:
+                entry.ask.answer = "lost"
+                entry.ask.answered.set()
+                entry.ask = None
             if outcome != "completed":
                 entry.cancelled.set()
 
@@ -225,14 +250,17 @@ class Held:
                 self._poke()
             return entry.ask, entry.lapses
 
-    def completed(self, entry: Entry, *, refused: bool = False) -> None:
-        """The handler's own completion was taken, or refused as stale, in its transaction."""
+    def completed(self, entry: Entry, own: psycopg.Connection[Any]) -> None:
+        """The handler's completion was taken, in the transaction that is open on `own`."""
         with self._changed:
-            if refused:
-                entry.refused = True
-                entry.cancelled.set()
-            else:
-                entry.completing = True
+            entry.completing = True
+            entry.own = weakref.ref(own)
+
+    def refused(self, entry: Entry) -> None:
+        """The handler's own completion was refused as stale, in its transaction."""
+        with self._changed:
+            entry.refused = True
+            entry.cancelled.set()
 
     def deadline(self, entry: Entry) -> float:
         """When the lease lapses, by the monotonic clock."""
@@ -242,3 +270,8 @@ class Held:
     def _poke(self) -> None:
         self._version += 1
         self._changed.notify_all()
+
+
+def _pause(entry: Entry) -> float:
+    tenth = entry.lease.lease.total_seconds() / 10
+    return min(max(tenth, _SHORTEST_BUSY), _LONGEST_BUSY)

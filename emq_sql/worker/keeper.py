@@ -90,12 +90,14 @@ class Keeper:
     def _turn(self) -> float:
         usual, wished, completing, soonest = self._held.take_due(monotonic())
         try:
-            usual += [entry for entry in completing if self._still_ours(entry)]
+            usual += [entry for entry in completing if self._must_extend(entry)]
             self._extend(usual, None)
             for entry in wished:
                 self._extend([entry], entry.ask.lease if entry.ask else None)
         finally:
             self._held.put_down([*usual, *wished, *completing], "keeper")
+        if usual or wished or completing:
+            return 0.0  # look again: when they are due next is known only now
         now = monotonic()
         if not self._held.keeping or self._seen_due <= now:
             self._link.call(self._seen)
@@ -103,13 +105,17 @@ class Keeper:
         wait = self._seen_due - now
         return wait if soonest is None else max(min(wait, soonest - now), 0.001)
 
-    def _still_ours(self, entry: Entry) -> bool:
+    def _must_extend(self, entry: Entry) -> bool:
+        if self._held.may_wait(entry, monotonic()):
+            return False
         outcome = self._link.call(
             lambda conn: holding.outcome(conn, self._schema, entry.lease.id, entry.lease.fence)
         )
-        if outcome != "yours":
-            self._held.ended(entry, outcome)
-        return outcome == "yours"
+        if outcome == "yours":
+            self._held.rolled_back(entry)
+            return True
+        self._held.ended(entry, outcome)
+        return False
 
     def _extend(self, entries: Sequence[Entry], lease: timedelta | None) -> None:
         if not entries:

@@ -73,6 +73,7 @@ class Worker:
         self._again_at = 0.0
         self._refusals = 0
         self._drain_by: float | None = None
+        self._draining = False
         self._said: dict[str, float] = {}
         self._released_all = True
 
@@ -123,6 +124,7 @@ class Worker:
         try:
             while not self._over():
                 self._read_inbox(self._drain_by)
+                self._say_draining()
                 self._try_turn()
         finally:
             self._release_all()
@@ -149,6 +151,12 @@ class Worker:
                 item = self._inbox.get_nowait()
         except Empty:
             pass
+
+    def _say_draining(self) -> None:
+        if self._drain_by is not None and not self._draining:
+            self._draining = True
+            left = max(self._drain_by - monotonic(), 0.0)
+            log.info("claims nothing more; %d jobs may run on for %.1f s", len(self._held), left)
 
     def _received(self, item: Settlement | str | None) -> None:
         if isinstance(item, Settlement):

@@ -1,0 +1,206 @@
+"""The tasks that the worker processes of these tests run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from datetime import timedelta
+
+import psycopg
+from sqlalchemy import create_engine, text
+from sqlalchemy.orm import Session
+
+from emq_sql.errors import BadJobId
+from emq_sql.job import NewJob
+from emq_sql.minting import new_id
+from emq_sql.protocol import enqueueing
+from emq_sql.worker.context import Job
+from emq_sql.worker.handler import Handler
+
+TABLES = """
+create table effect (
+  job uuid, fence bigint, what text, pid int, at timestamptz default clock_timestamp());
+create table started (job uuid, attempts int, pid int, at timestamptz default clock_timestamp());
+create table go (key text);
+"""
+
+
+def _connect() -> psycopg.Connection[tuple[object, ...]]:
+    return psycopg.connect(os.environ["EMQ_DSN"])
+
+
+def _write(connection: psycopg.Connection[tuple[object, ...]], job: Job, what: str = "") -> None:
+    connection.execute(
+        "insert into effect (job, fence, what, pid) values (%s, %s, %s, %s)",
+        [job.id, job.fence, what, os.getpid()],
+    )
+
+
+def _tell_started(job: Job) -> None:
+    with _connect() as connection:
+        connection.execute(
+            "insert into started (job, attempts, pid) values (%s, %s, %s)",
+            [job.id, job.attempts, os.getpid()],
+        )
+
+
+def plain(job: Job, seconds: float = 0.0) -> str:
+    """An effect in a transaction of its own; the worker completes the job after it."""
+    time.sleep(seconds)
+    with _connect() as connection:
+        _write(connection, job)
+    return "done"
+
+
+def own(job: Job, seconds: float = 0.0) -> None:
+    """The effect and the completion in one transaction."""
+    time.sleep(seconds)
+    with _connect() as connection:
+        _write(connection, job)
+        job.complete(connection, "done")
+
+
+def own_session(job: Job) -> None:
+    """The same with a Session of SQLAlchemy."""
+    url = os.environ["EMQ_DSN"].replace("postgresql://", "postgresql+psycopg://", 1)
+    engine = create_engine(url)
+    with Session(engine) as session:
+        insert = text("insert into effect (job, fence) values (:job, :fence)")
+        session.execute(insert, {"job": job.id, "fence": job.fence})
+        job.complete(session, {"by": "session"})
+        session.commit()
+    engine.dispose()
+
+
+def too_early(job: Job) -> None:
+    """Wrong on purpose: completes before its effect, and the process dies between the two."""
+    with _connect() as connection:
+        job.complete(connection)
+    os.kill(os.getpid(), signal.SIGKILL)
+    with _connect() as connection:  # never reached
+        _write(connection, job)
+
+
+def dies_after_effect(job: Job) -> None:
+    """Its effect is there, its completion is not: the first process dies between the two."""
+    with _connect() as connection:
+        _write(connection, job)
+    if job.attempts == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def dies(job: Job, times: int) -> None:
+    """Kills its worker the given number of times."""
+    if job.attempts <= times:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def hold(job: Job, key: str = "go") -> str:
+    """Runs until the test writes the key into `go`, or until it is told to stop."""
+    _tell_started(job)
+    with _connect() as connection:
+        connection.autocommit = True
+        while not job.cancelled:
+            if connection.execute("select 1 from go where key = %s", [key]).fetchone():
+                return "went"
+            job.wait_cancelled(0.02)
+    return "was told to stop"
+
+
+def deaf(job: Job, key: str = "go") -> str:
+    """As `hold`, and never asks whether it should stop."""
+    _tell_started(job)
+    while True:
+        try:
+            with _connect() as connection:
+                connection.autocommit = True
+                while not connection.execute("select 1 from go where key = %s", [key]).fetchone():
+                    time.sleep(0.02)
+                return "went"
+        except psycopg.OperationalError:
+            time.sleep(0.02)
+
+
+def hold_then_own(job: Job, key: str = "go") -> None:
+    """Holds, deaf, with its transaction to be: then effect and completion in one transaction.
+
+    It swallows the refusal and commits all the same, as wrong code would.
+    """
+    deaf(job, key)
+    with _connect() as connection:
+        _write(connection, job)
+        try:
+            job.complete(connection)
+        except Exception as error:
+            with _connect() as other:
+                _write(other, job, f"{type(error).__name__}")
+        connection.commit()
+
+
+def c_sleep(seconds: float) -> str:
+    """Blocks in C."""
+    time.sleep(seconds)
+    return "slept"
+
+
+def spin(seconds: float) -> int:
+    """Burns the processor and holds the interpreter as much as it can."""
+    until, n = time.monotonic() + seconds, 0
+    while time.monotonic() < until:
+        n += 1
+    return n
+
+
+def fails(job: Job, times: int = 1) -> str:
+    """Raises in its first attempts."""
+    if job.attempts <= times:
+        raise ValueError("fails on purpose")
+    return "in the end"
+
+
+def enqueues(job: Job) -> str:
+    """Enqueues another job, by this process's clock; notes what became of it."""
+    with _connect() as connection:
+        try:
+            child = NewJob("plain", "{}", new_id())
+            done = enqueueing.enqueue(connection, "emq", "default", child)
+        except BadJobId as error:
+            connection.rollback()
+            _write(connection, job, f"{error}")
+            return "refused"
+        _write(connection, job, f"{done.id}")
+    return "enqueued"
+
+
+def out_of_time(job: Job) -> str:
+    """Longer than its timeout; ends when it is told to stop."""
+    job.wait_cancelled(30)
+    return "late"
+
+
+HANDLERS = {
+    handler.task: handler
+    for handler in (
+        Handler("plain", plain, takes_context=True),
+        Handler("own", own, takes_context=True),
+        Handler("own_session", own_session, takes_context=True),
+        Handler("too_early", too_early, takes_context=True),
+        Handler("dies_after_effect", dies_after_effect, takes_context=True),
+        Handler("dies", dies, takes_context=True),
+        Handler("hold", hold, takes_context=True),
+        Handler("deaf", deaf, takes_context=True),
+        Handler("hold_then_own", hold_then_own, takes_context=True),
+        Handler("c_sleep", c_sleep),
+        Handler("spin", spin),
+        Handler("fails", fails, takes_context=True, backoff=0.05),
+        Handler("enqueues", enqueues, takes_context=True),
+        Handler(
+            "out_of_time",
+            out_of_time,
+            takes_context=True,
+            timeout=timedelta(seconds=0.3),
+            backoff=0.05,
+        ),
+    )
+}

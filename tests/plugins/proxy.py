@@ -1,0 +1,137 @@
+"""A proxy in front of PostgreSQL that loses chosen replies, or stops passing anything on."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import socket
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from psycopg.conninfo import conninfo_to_dict
+
+from tests.plugins.databases import url
+
+READY = b"Z\x00\x00\x00\x05I"  # ReadyForQuery, idle: the transaction has ended
+_CHUNK = 65536
+
+
+class Proxy:
+    """Listens on a Unix socket of its own; `dsn` reaches the same database through it.
+
+    `lose_reply_to(needle)`: the next statement that contains the needle reaches the server and is
+    answered, its transaction has ended, and then the connection breaks instead of the answer.
+    `freeze` and `thaw`: nothing passes either way, and nobody is told.
+    """
+
+    def __init__(self, dsn: str, directory: Path) -> None:
+        parts = {k: v for k, v in conninfo_to_dict(dsn).items() if v is not None}
+        self._target = (str(parts["host"]), int(parts.get("port") or 5432))
+        port = parts.get("port") or "5432"
+        self.dsn = url(
+            " ".join(f"{k}='{v}'" for k, v in (parts | {"host": str(directory)}).items()),
+            str(parts["dbname"]),
+        )
+        self.lost = threading.Event()
+        self._needle: bytes | None = None
+        self._passing = threading.Event()
+        self._passing.set()
+        self._sockets: list[socket.socket] = []
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(directory / f".s.PGSQL.{port}"))
+        self._listener.listen(50)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def lose_reply_to(self, needle: bytes) -> None:
+        """Arm it for one statement; `lost` is set when it has happened."""
+        self.lost.clear()
+        self._needle = needle
+
+    def freeze(self) -> None:
+        """From now on bytes stay where they are."""
+        self._passing.clear()
+
+    def thaw(self) -> None:
+        """They go on, none lost."""
+        self._passing.set()
+
+    def close(self) -> None:
+        """Break everything."""
+        self._passing.set()
+        for each in [self._listener, *self._sockets]:
+            _break(each)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            try:
+                server = self._reach()
+            except OSError:
+                client.close()
+                continue
+            self._sockets += [client, server]
+            swallow = threading.Event()
+            for pump in (self._to_server, self._to_client):
+                threading.Thread(target=pump, args=(client, server, swallow), daemon=True).start()
+
+    def _reach(self) -> socket.socket:
+        host, port = self._target
+        if not host.startswith("/"):
+            return socket.create_connection((host, port))
+        server = socket.socket(socket.AF_UNIX)
+        server.connect(f"{host}/.s.PGSQL.{port}")
+        return server
+
+    def _to_server(
+        self, client: socket.socket, server: socket.socket, swallow: threading.Event
+    ) -> None:
+        with contextlib.suppress(OSError):
+            while data := client.recv(_CHUNK):
+                self._passing.wait()
+                if self._needle is not None and self._needle in data:
+                    self._needle = None
+                    swallow.set()
+                server.sendall(data)
+        _break(server)
+
+    def _to_client(
+        self, client: socket.socket, server: socket.socket, swallow: threading.Event
+    ) -> None:
+        swallowed = b""
+        with contextlib.suppress(OSError):
+            while data := server.recv(_CHUNK):
+                self._passing.wait()
+                if not swallow.is_set():
+                    client.sendall(data)
+                    continue
+                swallowed += data
+                if swallowed.endswith(READY):
+                    break
+        _break(client)
+        _break(server)
+        if swallowed:
+            self.lost.set()
+
+
+@contextmanager
+def proxied(dsn: str) -> Iterator[Proxy]:
+    """A proxy for the time of a test, in a directory whose path is short enough for a socket."""
+    directory = Path(tempfile.mkdtemp(prefix="emq-p-"))
+    proxy = Proxy(dsn, directory)
+    try:
+        yield proxy
+    finally:
+        proxy.close()
+        shutil.rmtree(directory)
+
+
+def _break(each: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        each.shutdown(socket.SHUT_RDWR)
+    each.close()
