@@ -27,6 +27,7 @@ def main(names: list[str]) -> int:
             for verdict in pool.map(lambda mutant: judge(mutant, server.dsn), chosen):
                 mutant = verdict.mutant
                 arrow = "->" if verdict.killed else "SURVIVED"
+                arrow = "->" if verdict.killed else "SURVIVED"
                 print(f"{mutant.clause()}\n    {arrow} {mutant.test}")
                 if not verdict.killed:
                     survived.append(mutant.name)
@@ -35,10 +36,12 @@ def main(names: list[str]) -> int:
     finally:
         stop()
     taken = time.monotonic() - began
+    killed = len(chosen) - len(survived)
     print(
-        f"\n{len(chosen) - len(survived)} of {len(chosen)} mutants killed on PostgreSQL"
-        f" {server.version} in {taken:.0f} s. {'Survived: ' + ', '.join(survived) if survived else ''}"
+        f"\n{killed} of {len(chosen)} mutants killed on PostgreSQL {server.version}, {taken:.0f} s"
     )
+    if survived:
+        print(f"survived: {' '.join(survived)}")
     return bool(survived)
 
 

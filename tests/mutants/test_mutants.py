@@ -12,7 +12,8 @@ from tests.mutants.table import BY_NAME, MUTANTS, Mutant
 from tests.plugins.running import PgServer
 
 SLICE = (
-    "enqueue_without_on_conflict", "number_before_xid", "pause_not_asked_again", "complete_any_fence",
+    "enqueue_without_on_conflict", "number_before_xid",
+    "pause_not_asked_again", "complete_any_fence",
     "ids_without_fences", "guard_without_lock", "stalled_not_counted", "replay_from_zero",
     "retire_does_not_count_again", "retire_any_envelope", "functions_open_to_the_public",
     "path_of_the_caller",

@@ -1,0 +1,66 @@
+"""What a run was measured on: the machine, the versions, the settings of the server."""
+
+from __future__ import annotations
+
+import os
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from emq_sql.embedded.server import Server
+
+# Autovacuum and the checkpointer behave as in production; the machine may crash, the server not.
+OPTIONS: dict[str, str | int | bool] = {
+    "synchronous_commit": False,
+    "full_page_writes": True,
+    "shared_buffers": "256MB",
+    "max_wal_size": "4GB",
+    "max_connections": 50,
+}
+
+
+def describe(server: Server) -> dict[str, Any]:
+    """The versions, the machine and the moment."""
+    return {
+        "emq_sql": version("emq-sql"),
+        "postgresql": server.version,
+        "kind": server.kind,
+        "options": OPTIONS,
+        "machine": _processor(),
+        "cores": os.cpu_count(),
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def sessions_cpu(server: Server) -> float:
+    """Seconds of CPU that the server's ended processes have used; sessions count when they end."""
+    stat = Path(f"/proc/{server.pid}/stat")
+    if not stat.exists():
+        return float("nan")
+    fields = stat.read_text().rsplit(")", 1)[1].split()
+    return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
+
+
+def wal_position(conn: psycopg.Connection[Any]) -> int:
+    """Bytes of WAL that the server has written since it was made."""
+    row = conn.execute(
+        "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint"
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
