@@ -58,6 +58,7 @@ class Claimer:
         """Somebody says that there are jobs in this queue (None: perhaps in any)."""
         for name in self._due if queue is None else self._due.keys() & {queue}:
             self._due[name] = 0.0
+            self._empty.discard(name)
 
     def next(self, free: int, now: float, *, along: bool) -> Request | None:
         """The claim to send now. `along` with a completion every queue is worth a question."""

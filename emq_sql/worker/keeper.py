@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 
 from emq_sql.crashpoints import crash_point
-from emq_sql.errors import EmqError
+from emq_sql.errors import EmqError, Refused, SchemaError
 from emq_sql.protocol import holding
 from emq_sql.protocol.link import Link
 from emq_sql.worker.entry import Entry
@@ -22,13 +22,15 @@ from emq_sql.worker.patience import Patience
 log = logging.getLogger("emq_sql.worker.keeper")
 
 SEEN_EVERY = 10.0
+MOST_REFUSALS = 10  # in a row: about half a minute
 
 
 class Keeper:
     """Every held job is extended at a third of its lease; one busy row delays no other.
 
     Idle it sends nothing but `seen`, every ten seconds. `changed` is called when claiming may go
-    on, after a time in which no extension came through.
+    on, after a time in which no extension came through, and when the server has refused so often
+    that there is no hope: `gave_up` then says why, and nobody should hold leases here.
     """
 
     def __init__(
@@ -46,6 +48,8 @@ class Keeper:
         self._seen_due = 0.0
         self._changed = changed
         self._patience = Patience()
+        self._refusals = 0
+        self.gave_up: EmqError | None = None
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="emq-keeper", daemon=True)
 
@@ -67,6 +71,7 @@ class Keeper:
                 self._succeeded()
             except EmqError as error:
                 self._held.set_keeping(False)
+                self._count(error)
                 pause = self._patience.pause()
                 if self._patience.failures == 1:
                     log.warning("leases cannot be extended, claiming stops: %s", error)
@@ -79,7 +84,16 @@ class Keeper:
             self._held.wait("keeper", version, wait)
         self._link.close()
 
+    def _count(self, error: EmqError) -> None:
+        if not isinstance(error, (Refused, SchemaError)):
+            return
+        self._refusals += 1
+        if self._refusals == MOST_REFUSALS:
+            self.gave_up = error
+            self._changed()
+
     def _succeeded(self) -> None:
+        self._refusals = 0
         if self._patience.failures:
             log.info("leases are extended again")
             self._patience.succeeded()
@@ -100,10 +114,16 @@ class Keeper:
             return 0.0  # look again: when they are due next is known only now
         now = monotonic()
         if not self._held.keeping or self._seen_due <= now:
-            self._link.call(self._seen)
+            self._show()
             self._seen_due = now + SEEN_EVERY
         wait = self._seen_due - now
         return wait if soonest is None else max(min(wait, soonest - now), 0.001)
+
+    def _show(self) -> None:
+        try:
+            self._link.call(self._seen)
+        except Refused as error:
+            log.warning("the worker cannot show itself: %s", error)
 
     def _must_extend(self, entry: Entry) -> bool:
         if self._held.may_wait(entry, monotonic()):

@@ -124,6 +124,8 @@ class Worker:
         try:
             while not self._over():
                 self._read_inbox(self._drain_by)
+                if keeper.gave_up is not None:
+                    raise keeper.gave_up
                 self._say_draining()
                 self._try_turn()
         finally:

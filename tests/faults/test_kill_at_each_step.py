@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from typing import Any
 
 import pytest
 
@@ -69,7 +70,7 @@ def test_every_crash_point_was_tried() -> None:
     assert set(PASS) | {"during-extend", "before-release"} == set(POINTS)
 
 
-def enqueue_all(field: Field, task: str, **given: float) -> None:
+def enqueue_all(field: Field, task: str, **given: Any) -> None:
     # The budget is not what is tested here: a job may stall as often as a worker is killed.
     field.reader.execute("select emq.configure('default', p_max_stalled => 30)")
     field.enqueue(task, JOBS, **given)

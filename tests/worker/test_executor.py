@@ -1,0 +1,167 @@
+"""Whatever a handler does, its job ends and its slot is free again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import sys
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+
+from emq_sql.rules.verdict import Completed, Failed
+from emq_sql.worker.context import Job
+from emq_sql.worker.endings import Ending, Snoozed
+from emq_sql.worker.entry import Entry
+from emq_sql.worker.executor import Executor
+from emq_sql.worker.handler import Handler
+from emq_sql.worker.held import Held
+from tests.worker.making import entry
+
+
+class Room:
+    """An executor with one slot, and the endings that it told."""
+
+    def __init__(self) -> None:
+        self.held = Held()
+        self.endings: SimpleQueue[tuple[Entry, Ending | None]] = SimpleQueue()
+        self.executor = Executor(
+            1, self.held, "emq", _no_completion, lambda e, ending: self.endings.put((e, ending))
+        )
+        self.executor.start()
+
+    def run(self, function: Callable[..., Any], payload: Any = None, **given: Any) -> Any:
+        job = entry(Handler("t", function, **given), payload)
+        self.held.add([job])
+        self.executor.submit(job)
+        return self.endings.get(timeout=20)[1]
+
+
+def _no_completion(*_: object) -> None:
+    raise AssertionError("no handler of these tests completes its own job")
+
+
+@pytest.fixture
+def room() -> Room:
+    return Room()
+
+
+def test_arguments_arrive_as_they_were_enqueued(room: Room) -> None:
+    ending = room.run(lambda a, *rest, key: [a, rest, key], {"*": [1, 2, 3], "key": "k"})
+    assert ending == Completed('[1,[2,3],"k"]')
+
+
+def test_the_context_comes_first(room: Room) -> None:
+    def function(job: Job, a: int) -> list[Any]:
+        return [str(job.id) == job.idempotency_key, job.attempts, job.queue, job.task, a]
+
+    assert room.run(function, {"a": 4}, takes_context=True) == Completed('[true,1,"default","t",4]')
+
+
+def test_a_coroutine_function_is_run_to_its_end(room: Room) -> None:
+    async def function(a: int) -> int:
+        await asyncio.sleep(0)
+        return a + 1
+
+    assert room.run(function, {"a": 1}) == Completed("2")
+
+
+@pytest.mark.parametrize(
+    "payload", [{}, {"b": 1}, {"a": 1, "c": 2}, {"*": [1, 2]}, {"*": {"a": 1}}]
+)
+def test_a_payload_that_does_not_fit_fails_the_job_before_the_call(
+    room: Room, payload: dict[str, Any]
+) -> None:
+    called = []
+
+    def function(a: int) -> None:
+        called.append(a)
+
+    ending = room.run(function, payload)
+    assert isinstance(ending, Failed)
+    assert "EMQ102" in ending.error
+    assert called == []
+
+
+def test_a_type_error_inside_the_handler_is_the_handlers_own(room: Room) -> None:
+    ending = room.run(lambda: len(5))  # type: ignore[arg-type]
+    assert isinstance(ending, Failed)
+    assert "do not fit" not in ending.error
+    assert "TypeError" in ending.error
+
+
+@pytest.mark.parametrize(
+    "error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), ValueError()]
+)
+def test_no_exception_of_a_handler_ends_its_thread(room: Room, error: BaseException) -> None:
+    def function() -> None:
+        raise error
+
+    ending = room.run(function)
+    assert isinstance(ending, Failed)
+    assert type(error).__name__ in ending.error
+    assert room.run(lambda: "next") == Completed('"next"')
+
+
+def test_sys_exit_in_a_coroutine_is_a_failure_too(room: Room) -> None:
+    async def function() -> None:
+        sys.exit("enough")
+
+    assert isinstance(room.run(function), Failed)
+    assert room.run(lambda: "next") == Completed('"next"')
+
+
+def test_a_result_that_cannot_be_stored_does_not_fail_the_job(room: Room) -> None:
+    ending = room.run(lambda: {1, 2})
+    assert isinstance(ending, Completed)
+    assert "emq_unstorable" in ending.result
+
+
+def test_what_one_job_sets_in_its_context_the_next_does_not_see(room: Room) -> None:
+    seen = contextvars.ContextVar("seen", default="nothing")
+    room.run(lambda: seen.set("something") and None)
+    assert room.run(seen.get) == Completed('"nothing"')
+
+
+def test_a_snooze_is_told_at_once_and_what_comes_after_it_is_ignored(room: Room) -> None:
+    told = threading.Event()
+
+    def function(job: Job) -> str:
+        job.snooze(60)
+        assert told.wait(20)
+        raise ValueError("after the snooze")
+
+    first = room.run(function, takes_context=True)
+    assert isinstance(first, Snoozed)
+    told.set()
+    assert room.endings.get(timeout=20)[1] is None
+
+
+def test_a_job_that_is_lost_before_its_turn_is_not_run(room: Room) -> None:
+    ran = []
+    job = entry(Handler("t", lambda: ran.append(1)))
+    job.lost = True
+    room.held.add([job])
+    room.executor.submit(job)
+    assert room.endings.get(timeout=20) == (job, None)
+    assert ran == []
+
+
+def test_a_hanging_handler_occupies_its_slot_and_no_other() -> None:
+    held, ended = Held(), SimpleQueue()  # type: ignore[var-annotated]
+    executor = Executor(2, held, "emq", _no_completion, lambda e, _: ended.put(e))
+    executor.start()
+    go = threading.Event()
+    hanging = entry(Handler("t", lambda: go.wait(20)))
+    executor.submit(hanging)
+    for _ in range(5):
+        quick = entry(Handler("t", lambda: None))
+        executor.submit(quick)
+        assert ended.get(timeout=20) is quick
+    assert executor.occupied == 1
+    go.set()
+    assert ended.get(timeout=20) is hanging
+    assert executor.occupied == 0
