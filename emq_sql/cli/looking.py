@@ -8,7 +8,7 @@ from contextlib import suppress
 import click
 
 from emq_sql.cli.context import database_options, json_option, ledger_of
-from emq_sql.cli.output import show, show_one, table
+from emq_sql.cli.output import cell, show, show_one, table
 from emq_sql.errors import BadJobId
 from emq_sql.protocol import reading
 from emq_sql.rules import ids, names
@@ -84,5 +84,5 @@ def job(dsn: str | None, schema: str, as_json: bool, payload: bool, job_id: str)
             return
         show_one(place, as_json=False)
         if envelope:
-            click.echo(f"\n{'payload':<12} {envelope['payload']}")
+            click.echo(f"\n{'payload':<12} {cell(envelope['payload'])}")
         click.echo("\n" + "\n".join(table(story, STORY)))

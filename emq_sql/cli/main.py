@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import io
+import sys
 
 import click
 
@@ -45,3 +47,6 @@ def main() -> None:
 
     Commands read the database from --dsn or EMQ_DSN.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal may lack letters that names have
+            stream.reconfigure(errors="backslashreplace")

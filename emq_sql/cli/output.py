@@ -60,7 +60,7 @@ def cell(value: Any) -> str:
     if isinstance(value, datetime):
         return value.astimezone().isoformat(sep=" ", timespec="milliseconds")
     if isinstance(value, (dict, list)):
-        return json.dumps(value, default=plain)
+        return json.dumps(value, default=plain, ensure_ascii=False)
     return str(value)
 
 
