@@ -1,4 +1,4 @@
-"""The database restarts, ends sessions, loses answers or falls silent: no job is lost or doubled."""
+"""The database restarts, ends sessions, loses answers, falls silent: no job is lost or doubled."""
 
 from __future__ import annotations
 

@@ -12,10 +12,10 @@ from tests.faults.processes import Field
 
 JOBS = 200
 # The pass at which a process dies. The first group is passed once a job, the second once a call.
-PASS = {"mid-handler": 70, "after-effect": 70} | dict.fromkeys(
-    ("before-claim", "after-claim", "before-complete", "after-complete"), 20
+PASS = {"mid-handler": 80, "after-effect": 80} | dict.fromkeys(
+    ("before-claim", "after-claim", "before-complete", "after-complete"), 22
 )
-PASS_OWN = PASS | {"before-complete": 70, "after-complete": 70}
+PASS_OWN = PASS | {"before-complete": 80, "after-complete": 80}
 AT_LEAST_KILLS = 2
 
 

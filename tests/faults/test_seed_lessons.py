@@ -6,6 +6,7 @@ import re
 import signal
 import sys
 import time
+from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
 
@@ -52,6 +53,8 @@ def test_a_dead_workers_jobs_come_back_at_the_head_and_are_finished_by_another(
     later = field.enqueue("hold", 2)
     first.send(signal.SIGKILL)
     first.wait()
+    reaped = "select count(*) filter (where dead = 0) = 1 and not exists (select from emq.active)"
+    field.until(f"{reaped} from emq.reap()")
     second = field.start(concurrency=2, lease=20)
     field.until("select count(*) = 2 from started where pid = %s", second.pid)
     taken_back = field.rows("select job from started where pid = %s", second.pid)
@@ -179,11 +182,11 @@ def days_off(said: str) -> int:
 
 @needs_faketime
 def test_workers_whose_clocks_are_a_day_off_change_nothing(field: Field) -> None:
-    due = field.enqueue("own", 20, _delay=timedelta_of(1.0))
-    far = field.enqueue("own", 5, _delay=timedelta_of(3600.0))
-    long = field.enqueue("c_sleep", 3, seconds=1.5)
+    due = field.enqueue("own", 20, _delay=timedelta(seconds=1))
+    far = field.enqueue("own", 5, _delay=timedelta(hours=1))
+    long = field.enqueue("c_sleep", 3, seconds=4.5)
     field.enqueue("own", 100)
-    workers = [field.start(clock_off_by(days), lease=0.5, concurrency=3) for days in (1, -1)]
+    workers = [field.start(clock_off_by(days), lease=2, concurrency=3) for days in (1, -1)]
     field.until_archived(123)
     for worker in workers:
         worker.send(signal.SIGTERM)
@@ -221,9 +224,3 @@ def test_a_job_enqueued_by_a_clock_a_day_ahead_is_the_last_one_that_is_taken(
     (refusal,) = field.rows("select what from effect where what like '%%EMQ105%%'")
     assert "clock of the producer" in refusal[0]
     assert field.one("select count(*) from emq.archive") == 3
-
-
-def timedelta_of(seconds: float) -> object:
-    from datetime import timedelta
-
-    return timedelta(seconds=seconds)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import signal
 
-from tests.faults.processes import Field, Worker
+from tests.faults.processes import Field, Worker, wait_for
 
 COUNTS = "select id, attempts, stalled, failures from emq.pending"
 
 
 def until_draining(worker: Worker, field: Field) -> None:
-    from tests.faults.processes import wait_for
-
     wait_for(lambda: "claims nothing more" in worker.said(), "draining", field)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -66,8 +67,6 @@ class Bench:
         return self.reader.execute(query, list(params)).fetchall()
 
     def until(self, query: str, *params: Any) -> None:
-        import time
-
         end = time.monotonic() + PATIENCE
         while not self.rows(query, *params)[0][0]:
             assert time.monotonic() < end, query

@@ -247,7 +247,7 @@ def ended_by(bench: Bench, *grants: str) -> str:
     dsn = f"{bench.db.dsn}&options=-crole%3D{role}"
     worker = Worker(
         lambda: psycopg.connect(dsn, autocommit=True), "emq", bench.handlers,
-        WorkerSettings(("default",), lease=timedelta(seconds=0.3)), complete_in,
+        WorkerSettings(("default",), lease=timedelta(seconds=3)), complete_in,
     )  # fmt: skip
     try:
         with pytest.raises(Refused) as caught:
