@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 import subprocess
@@ -16,6 +17,7 @@ import psycopg
 from emq_sql.minting import new_id
 
 EVERY = 5  # seconds for one figure
+NAME = "emq load"  # application_name of the sessions that do the work
 
 _PAYLOAD = (
     """'{"to": "user@example.com", "template": "welcome", "n": 123456789, "tags": ["a", "b"]}'"""
@@ -55,6 +57,7 @@ def _pgbench(program: Path, dsn: str, sessions: int, batch: int, seconds: float)
             [program, "-n", "-M", "prepared", "-c", str(sessions), "-j", "2", "-T",
              str(max(1, round(seconds))), "-P", str(EVERY), "-f", script.name, dsn],
             capture_output=True, text=True, check=False, timeout=seconds + 120,
+            env=os.environ | {"PGAPPNAME": NAME},
         )  # fmt: skip
     ran = re.search(r"actually processed: (\d+)", done.stdout)
     if done.returncode != 0 or ran is None:
@@ -68,7 +71,7 @@ def _psycopg(dsn: str, sessions: int, batch: int, seconds: float) -> Load:
     done = [0] * sessions
 
     def loop(number: int) -> None:
-        with psycopg.connect(dsn, autocommit=True) as conn:
+        with psycopg.connect(dsn, autocommit=True, application_name=NAME) as conn:
             while time.monotonic() < end:
                 conn.execute(
                     "select emq.enqueue_many('default', %s, array_fill('app.mail.send'::text,"

@@ -2,14 +2,18 @@
 
 A closed loop of enqueue, claim and complete runs under an idle REPEATABLE READ transaction, with
 maintain each half second and VACUUM ANALYZE of the hot tables each three. Level means: the last
-third of the run is as fast as the first.
+third of the run costs as much for each job as the first.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -57,16 +61,22 @@ def measure(server: Server, given: argparse.Namespace) -> dict[str, Any]:
     with psycopg.connect(server.dsn, autocommit=True) as conn:
         conn.execute("checkpoint")
         with idle_snapshot(server.dsn, given.pinned):
-            wal, cpu = place.wal_position(conn), place.sessions_cpu(server)
-            with upkeep(server.dsn) as beside:
+            wal = place.wal_position(conn)
+            with upkeep(server.dsn) as beside, sampled_cpu(server) as cpu:
                 done = load.run(server.dsn, server.bindir, seconds=given.seconds, **settings)
-            time.sleep(0.5)  # until the server has counted the sessions that ended
-            cpu, wal = place.sessions_cpu(server) - cpu, place.wal_position(conn) - wal
+            wal = place.wal_position(conn) - wal
             fresh = first_claim_ms(server)
     if beside.errors:
         raise beside.errors[0]
     rates = done.jobs_per_second
     third = max(1, len(rates) // 3)
+    load_us, server_us = (
+        [
+            round((after[k] - before[k]) / (rate * load.EVERY) * 1e6)
+            for (before, after), rate in zip(pairwise(cpu), rates[1:], strict=False)
+        ]
+        for k in (0, 1)
+    )
     ticks = beside.maintain_ms
     return {
         "workload": "pinned",
@@ -78,13 +88,49 @@ def measure(server: Server, given: argparse.Namespace) -> dict[str, Any]:
         "by": done.by,
         "jobs": done.jobs,
         "jobs_per_second": rates,
-        "last_third_over_first": round(sum(rates[-third:]) / sum(rates[:third]), 3),
-        "cpu_us_per_job": round(cpu / done.jobs * 1e6),
+        "last_third_over_first": _ratio(rates, third),
+        "load_cpu_us_per_job": load_us,
+        "server_cpu_us_per_job": server_us,
+        "load_cpu_last_third_over_first": _ratio(load_us, third),
         "wal_bytes_per_job": round(wal / done.jobs),
         "vacuums": beside.vacuums,
         "maintain_ms": [round(ms, 1) for ms in ticks[:: max(1, len(ticks) // 10)]],
         "first_claim_of_a_fresh_session_ms": fresh,
     }
+
+
+@contextmanager
+def sampled_cpu(server: Server) -> Iterator[list[tuple[float, float]]]:
+    """CPU seconds of the load's sessions and of the whole server, each EVERY seconds.
+
+    On a machine that others use too, CPU for each job says more than jobs in a second. The server's
+    holds the vacuums, which read all that the snapshot keeps, and maintain.
+    """
+    read: list[tuple[float, float]] = []
+    stop = threading.Event()
+
+    def sample() -> None:
+        with psycopg.connect(server.dsn, autocommit=True) as conn:
+            while not stop.wait(load.EVERY):
+                found = conn.execute(
+                    "select pid from pg_stat_activity where application_name = %s", [load.NAME]
+                )
+                sessions = [pid for (pid,) in found.fetchall()]
+                read.append((place.cpu_of(sessions), place.server_cpu(server)))
+
+    thread = threading.Thread(target=sample)
+    thread.start()
+    try:
+        yield read
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _ratio(values: list[int], third: int) -> float:
+    if len(values) < 2 * third:
+        return float("nan")
+    return round(sum(values[-third:]) / sum(values[:third]), 3)
 
 
 def first_claim_ms(server: Server) -> float:
@@ -113,8 +159,15 @@ def _print(result: dict[str, Any]) -> None:
     print(
         f"jobs/s       {' '.join(map(str, result['jobs_per_second']))}  (for each {load.EVERY} s)"
     )
-    print(f"last third   {result['last_third_over_first']} of the first")
-    print(f"CPU, WAL     {result['cpu_us_per_job']} us, {result['wal_bytes_per_job']} B a job")
+    print(
+        f"CPU us/job   {' '.join(map(str, result['load_cpu_us_per_job']))}  (sessions of the load)"
+    )
+    print(
+        f"             {' '.join(map(str, result['server_cpu_us_per_job']))}  (server, vacuums too)"
+    )
+    print(f"last third over first: jobs/s {result['last_third_over_first']},"
+          f" CPU a job {result['load_cpu_last_third_over_first']}")  # fmt: skip
+    print(f"WAL          {result['wal_bytes_per_job']} B a job")
     print(f"maintain ms  {' '.join(map(str, result['maintain_ms']))}")
     print(f"first claim  {result['first_claim_of_a_fresh_session_ms']} ms in a fresh session")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -39,13 +40,36 @@ def describe(server: Server) -> dict[str, Any]:
     }
 
 
-def sessions_cpu(server: Server) -> float:
-    """Seconds of CPU that the server's ended processes have used; sessions count when they end."""
-    stat = Path(f"/proc/{server.pid}/stat")
-    if not stat.exists():
+def cpu_of(pids: Iterable[int]) -> float:
+    """Seconds of CPU that these processes have used so far."""
+    ticks = 0
+    for pid in pids:
+        fields = _fields(Path(f"/proc/{pid}/stat"))
+        if fields is not None:
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def server_cpu(server: Server) -> float:
+    """Seconds of CPU that the server's processes have used, those that ended included."""
+    own = _fields(Path(f"/proc/{server.pid}/stat"))
+    if own is None:
         return float("nan")
-    fields = stat.read_text().rsplit(")", 1)[1].split()
-    return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
+    of_ended = (int(own[13]) + int(own[14])) / os.sysconf("SC_CLK_TCK")
+    children = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        fields = _fields(stat)
+        if fields is not None and fields[1] == str(server.pid):
+            children.append(int(stat.parent.name))
+    return of_ended + cpu_of(children)
+
+
+def _fields(stat: Path) -> list[str] | None:
+    """What follows the name in /proc/pid/stat, or None when the process has ended."""
+    try:
+        return stat.read_text().rsplit(")", 1)[1].split()
+    except OSError:
+        return None
 
 
 def wal_position(conn: psycopg.Connection[Any]) -> int:
