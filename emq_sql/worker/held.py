@@ -157,7 +157,6 @@ class Held:
     def extended(self, entries: Sequence[Entry], answers: Sequence[Answer], sent: float) -> None:
         """Write down the answers to an extension sent at `sent`."""
         with self._changed:
-            self._keeping = True
             for entry, answer in zip(entries, answers, strict=True):
                 wish = entry.ask.lease if entry.ask else None
                 if answer == "done":
@@ -198,7 +197,6 @@ class Held:
     def ended(self, entry: Entry, outcome: Outcome) -> None:
         """A job that its handler completed is not ours any more: nothing is left to extend."""
         with self._changed:
-            self._keeping = True
             entry.lost = True
             if entry.ask is not None:
                 entry.ask.answer = "lost"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from datetime import timedelta
+from typing import Any
 
 import psycopg
 import pytest
@@ -13,6 +14,7 @@ from emq_sql.errors import JobFinished, LeaseLost, Refused
 from emq_sql.worker.context import Job
 from emq_sql.worker.settings import WorkerSettings
 from emq_sql.worker.worker import Worker
+from tests.plugins.proxy import proxied
 from tests.worker.conftest import Bench
 
 ARCHIVED = "select count(*) = %s from emq.archive"
@@ -255,3 +257,36 @@ def ended_by(bench: Bench, *grants: str) -> str:
     finally:
         bench.reader.execute(f"drop owned by {role}; drop role {role}".encode())
     return str(caught.value).lower()
+
+
+def test_while_no_lease_can_be_extended_nothing_is_claimed(bench: Bench) -> None:
+    told, go = threading.Event(), threading.Event()
+
+    def run(job: Job) -> None:
+        if job.attempts == 1:
+            job.wait_cancelled(20)
+            told.set()
+            assert go.wait(20)
+
+    with proxied(bench.db.dsn) as proxy:
+
+        def connect() -> psycopg.Connection[Any]:
+            keeper = threading.current_thread().name == "emq-keeper"
+            return psycopg.connect(proxy.dsn if keeper else bench.db.dsn, autocommit=True)
+
+        bench.connect = connect  # type: ignore[method-assign]
+        bench.enqueue(bench.task(run, takes_context=True))
+        bench.start(lease=timedelta(seconds=0.3))
+        bench.until("select count(*) = 1 from emq.active")
+        proxy.freeze()
+        assert told.wait(20)
+        bench.enqueue("run", n=3)
+        bench.until("select count(*) = 4 from emq.pending")  # the first was taken back
+        go.set()
+        bench.until("select count(*) > 0 from emq.refusal")  # the loop goes on settling
+        ((thawed,),) = bench.rows("select clock_timestamp()")
+        proxy.thaw()
+        bench.until("select count(*) >= 1 from emq.archive")
+        assert bench.rows("select count(*) from emq.archive where claimed_at < %s", thawed) == [
+            (0,)
+        ]
