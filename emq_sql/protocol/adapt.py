@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 from sqlalchemy.engine import Connection
-from sqlalchemy.orm import Session, scoped_session
 
 from emq_sql.errors import UnsupportedHandle
 from emq_sql.protocol.troubles import found
-
-Handle = Session | scoped_session[Session] | Connection | psycopg.Connection[Any]
 
 
 def driver_connection(handle: object) -> psycopg.Connection[Any]:
@@ -27,8 +25,9 @@ def driver_connection(handle: object) -> psycopg.Connection[Any]:
     if isinstance(handle, psycopg.Connection):
         return handle
     with found():
-        if isinstance(handle, (Session, scoped_session)):
-            return _driver(handle.connection())
+        if isinstance(handle, _sessions()):
+            session: Any = handle
+            return _driver(session.connection())
         if isinstance(handle, Connection):
             if not handle.in_transaction():
                 handle.begin()
@@ -38,6 +37,13 @@ def driver_connection(handle: object) -> psycopg.Connection[Any]:
         hint="Give a SQLAlchemy Session or Connection, or a psycopg Connection (no engine, no"
         " asynchronous one, no cursor).",
     )
+
+
+def _sessions() -> Any:
+    # Who has a session has imported the ORM; all others are spared a fifth of the start-up time.
+    orm = sys.modules.get("sqlalchemy.orm")
+    kinds = (getattr(orm, name, None) for name in ("Session", "scoped_session"))
+    return tuple(kind for kind in kinds if kind is not None)
 
 
 def _driver(connection: Connection) -> psycopg.Connection[Any]:

@@ -17,7 +17,8 @@ import pytest
 
 from tests.plugins.databases import Database
 
-COMMAND = Path(sys.executable).with_name("emq")
+ROOT = Path(__file__).parents[2]
+COMMAND = [sys.executable, "-m", "emq_sql"]  # of this checkout, whatever is installed
 HOLDER = Path(__file__).with_name("holder.py")
 PATIENCE = 60
 
@@ -66,7 +67,7 @@ class Emq:
 
     def __call__(self, *words: str, **env: str) -> Said:
         done = subprocess.run(
-            [COMMAND, *words], env=self.env(**env), stdin=subprocess.DEVNULL,
+            [*COMMAND, *words], cwd=ROOT, env=self.env(**env), stdin=subprocess.DEVNULL,
             capture_output=True, encoding="utf-8", errors="replace", timeout=PATIENCE, check=False,
         )  # fmt: skip
         return Said(done.returncode, done.stdout, done.stderr)
@@ -110,7 +111,7 @@ def hold(db: Database) -> Iterator[Callable[..., Holder]]:
     def start(count: int = 1, *, queue: str = "default", lease: float = 60.0) -> Holder:
         process = subprocess.Popen(
             [sys.executable, HOLDER, db.dsn, queue, str(count), str(lease)],
-            stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2],
+            stdout=subprocess.PIPE, text=True, cwd=ROOT,
         )  # fmt: skip
         started.append(process)
         assert process.stdout is not None

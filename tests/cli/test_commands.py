@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from emq_sql.minting import new_id
-from tests.cli.conftest import COMMAND, PATIENCE, Emq, Holder, until_expired
+from tests.cli.conftest import COMMAND, PATIENCE, ROOT, Emq, Holder, until_expired
 
 Hold = Callable[..., Holder]
 
@@ -91,8 +91,8 @@ def test_ledger_lists_who_holds_what(emq: Emq, hold: Hold) -> None:
 @pytest.mark.parametrize("more", [[], ["--json"]])
 def test_a_watch_ends_in_order_when_it_is_interrupted(emq: Emq, more: list[str]) -> None:
     process = subprocess.Popen(
-        [COMMAND, "ledger", "--watch", "--every", "0.05", *more],
-        env=emq.env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [*COMMAND, "ledger", "--watch", "--every", "0.05", *more],
+        cwd=ROOT, env=emq.env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stdout is not None
     for _ in range(3):  # it runs, and looks again
@@ -104,8 +104,8 @@ def test_a_watch_ends_in_order_when_it_is_interrupted(emq: Emq, more: list[str])
 
 def test_a_reader_that_has_seen_enough_is_no_error(emq: Emq) -> None:
     process = subprocess.Popen(
-        [COMMAND, "ledger", "--watch", "--every", "0.01"],
-        env=emq.env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [*COMMAND, "ledger", "--watch", "--every", "0.01"],
+        cwd=ROOT, env=emq.env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stdout is not None and process.stderr is not None
     assert process.stdout.readline()

