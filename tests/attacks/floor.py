@@ -36,6 +36,7 @@ class FloorAttack(Arms):
     committed: set[UUID] = field(default_factory=set)
     cancelled: set[UUID] = field(default_factory=set)
     past: list[UUID] = field(default_factory=list)
+    two_phases: bool = True
     drained: threading.Event = field(default_factory=threading.Event)
 
     def run(self, how_long: float) -> None:
@@ -43,6 +44,7 @@ class FloorAttack(Arms):
         chief.rows(
             "select emq.configure('default', p_max_attempts => 30000, p_max_stalled => 30000)"
         )
+        self.two_phases = chief.one("show max_prepared_transactions") != "0"
         enqueuers = [self.thread(self.enqueue, k) for k in range(ENQUEUERS)]
         others = [self.thread(self.work, k) for k in range(WORKERS)]
         others.append(self.thread(self.keep, 0))
@@ -85,7 +87,7 @@ class FloorAttack(Arms):
             if draw.random() < 0.2:
                 session.conn.rollback()
                 continue
-            if draw.random() < 0.1:
+            if draw.random() < 0.1 and self.two_phases:
                 count += 1
                 self.commit_in_two_phases(session, f"p{threading.get_ident()}_{count}", draw)
             else:
