@@ -53,6 +53,10 @@ begin
       exception
         when lock_not_available then return -1 - v_n;
         when check_violation then null;
+        when others then
+          raise warning 'emq: the partition % could not be made: %', v_t, sqlerrm
+            using errcode = sqlstate;
+          return -1 - v_n;
       end;
     end loop;
   end loop;
@@ -210,6 +214,9 @@ begin
      and current_setting('transaction_isolation') = 'read committed'
      and pg_current_xact_id_if_assigned() is null then
     select s.last_value into v_hi from emq.ord_seq s;
+    if v_s[2] > v_hi then  -- the sequence was set back: these floors are of its former life
+      v_s := array[v_gen, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    end if;
     select m.xmin, y.settled,
            array(select greatest(p.f, least(y.settled, coalesce(
                    (select r.ord from emq.pending r
@@ -220,7 +227,8 @@ begin
       from (select pg_snapshot_xmin(pg_current_snapshot())::text::bigint as xmin,
                    (select x.w from emq.settled x order by x.n desc limit 1) as w offset 0) m
       cross join lateral (
-        select greatest(v_s[2], m.w, case when m.xmin > v_s[4] then v_s[3] end) as settled
+        select greatest(v_s[2], case when m.w <= v_hi then m.w end,
+                        case when m.xmin > v_s[4] then v_s[3] end) as settled
         offset 0) y;
     if v_x.xmin > v_s[4] then
       v_s[3] := v_hi;
@@ -280,8 +288,8 @@ declare
   v_from timestamptz;
   v_nonce bigint := p_nonce & 1099511627775;
 begin
-  select case when s.t > clock_timestamp() then '-infinity' else s.reap_from end
-    into v_from from emq.settled s order by s.n desc limit 1;
+  v_from := coalesce((select case when s.t > clock_timestamp() then '-infinity' else s.reap_from end
+                        from emq.settled s order by s.n desc limit 1), '-infinity');
   return query
   select a.id, a.fence, a.attempts, a.stalled::int, a.failures::int, a.lease_deadline, a.lease_ms,
          j.task, j.payload, j.headers, j.enqueued_at, a.queue
@@ -664,6 +672,7 @@ declare
   s emq.settled;
   v_now timestamptz;
   v_open boolean;
+  v_hi bigint;
   v_rels oid[] := array['emq.pending'::regclass::oid, 'emq.active'::regclass::oid,
                         'emq.scheduled'::regclass::oid];
 begin
@@ -680,6 +689,16 @@ begin
   end if;
 
   select x.* into s from emq.settled x order by x.n desc limit 1;
+  select q.last_value into v_hi from emq.ord_seq q;
+  if s.n is null then
+    s.t := '-infinity';
+    s.reap_from := '-infinity';
+    s.promote_from := '-infinity';
+  end if;
+  if s.n is null or s.w > v_hi or s.cand_w > v_hi then
+    s.w := 0;
+    s.cand_w := null;
+  end if;
   -- 1. Who wrote before the candidate was drawn, and has not ended?
   v_open := s.cand_w is null or exists (
     select 1 from pg_locks l
@@ -828,8 +847,8 @@ declare
   v_now timestamptz := clock_timestamp();
   v_from timestamptz;
 begin
-  select case when s.t > v_now then '-infinity' else s.promote_from end
-    into v_from from emq.settled s order by s.n desc limit 1;
+  v_from := coalesce((select case when s.t > v_now then '-infinity' else s.promote_from end
+                        from emq.settled s order by s.n desc limit 1), '-infinity');
   with x as materialized (
     select s.ctid as c from emq.scheduled s
      where s.run_at <= v_now and s.run_at >= v_from
@@ -1328,8 +1347,8 @@ declare
   v_from timestamptz;
   c record;
 begin
-  select case when s.t > v_now then '-infinity' else s.reap_from end
-    into v_from from emq.settled s order by s.n desc limit 1;
+  v_from := coalesce((select case when s.t > v_now then '-infinity' else s.reap_from end
+                        from emq.settled s order by s.n desc limit 1), '-infinity');
   begin
     skipped := 0;
     with x as materialized (
@@ -1817,11 +1836,25 @@ UNION ALL
 --
 
 CREATE TABLE emq.reap_log (
+    n bigint NOT NULL,
     at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     recovered integer NOT NULL,
     dead integer NOT NULL,
     skipped integer NOT NULL,
     who text NOT NULL
+);
+
+--
+-- Name: reap_log_n_seq; Type: SEQUENCE; Schema: emq; Owner: -
+--
+
+ALTER TABLE emq.reap_log ALTER COLUMN n ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME emq.reap_log_n_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
 );
 
 --
@@ -1942,6 +1975,13 @@ ALTER TABLE ONLY emq.pending
 
 ALTER TABLE ONLY emq.queue
     ADD CONSTRAINT queue_pk PRIMARY KEY (name);
+
+--
+-- Name: reap_log reap_log_pk; Type: CONSTRAINT; Schema: emq; Owner: -
+--
+
+ALTER TABLE ONLY emq.reap_log
+    ADD CONSTRAINT reap_log_pk PRIMARY KEY (n);
 
 --
 -- Name: retiring retiring_pk; Type: CONSTRAINT; Schema: emq; Owner: -

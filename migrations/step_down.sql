@@ -11,6 +11,12 @@ begin
   perform from pg_conversion limit 1;
   if to_regclass('emq.meta') is not null then
     execute 'select version from emq.meta' into v;
+    if v is null then
+      raise exception 'emq: the ledger is here, but the row of emq.meta is gone'
+        using errcode = 'EQ004',
+              hint = 'Was every table truncated? Write it again with the version that was here: '
+                     'insert into emq.meta (version) values (...);';
+    end if;
   end if;
   if v < @number@ then
     raise notice 'emq: step @number@ is not in place (the schema is at %)', v;

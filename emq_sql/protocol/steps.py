@@ -114,7 +114,10 @@ def path(frm: int, to: int, schema: str = "emq") -> list[tuple[Step, str]]:
 
 
 def current(conn: psycopg.Connection, *, schema: str = "emq") -> int:
-    """The version of the schema in this database; 0 when there is none."""
+    """The version of the schema in this database; 0 when there is none.
+
+    Raises SchemaMissing when the schema is there without the row that says it.
+    """
     schema = names.schema_name(schema)
     with troubles.named(), psycopg.Cursor(conn, row_factory=tuple_row) as cursor:
         row = cursor.execute("select to_regclass(%s) is not null", [f"{schema}.meta"]).fetchone()
@@ -122,7 +125,13 @@ def current(conn: psycopg.Connection, *, schema: str = "emq") -> int:
             return 0
         query = sql.SQL("select version from {}").format(sql.Identifier(schema, "meta"))
         found = cursor.execute(query).fetchone()
-        return int(found[0]) if found else 0
+    if found is None:
+        raise SchemaMissing(
+            f"The ledger is here, but the row of {schema}.meta is gone. Was every table truncated?",
+            hint="Write it again with the version that was here:"
+            f" insert into {schema}.meta (version) values ({newest()}).",
+        )
+    return int(found[0])
 
 
 def upgrade(conn: psycopg.Connection, *, schema: str = "emq", to: int | None = None) -> list[int]:

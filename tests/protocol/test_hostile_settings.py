@@ -89,11 +89,11 @@ def test_after_a_truncate_of_all_tables_jobs_still_come_back(ledger: Ledger) -> 
 
 def test_a_ledger_without_its_row_of_meta_says_so(ledger: Ledger) -> None:
     ledger.run("truncate emq.meta")
-    with pytest.raises(SchemaMissing, match="row of emq.meta is gone"):
+    with pytest.raises(SchemaMissing, match=r"row of emq\.meta is gone"):
         steps.upgrade(ledger.conn)
     directions: tuple[steps.Direction, ...] = ("up", "down")
     for direction in directions:
-        with pytest.raises(psycopg.Error, match="row of emq.meta is gone") as refusal:
+        with pytest.raises(psycopg.Error, match=r"row of emq\.meta is gone") as refusal:
             ledger.conn.execute(steps.render(steps.all_steps()[0], direction).encode())
         assert refusal.value.sqlstate == "EQ004"
     ledger.run(f"insert into emq.meta (version) values ({steps.newest()})")

@@ -20,8 +20,8 @@ declare
   v_from timestamptz;
   c record;
 begin
-  select case when s.t > v_now then '-infinity' else s.reap_from end
-    into v_from from emq.settled s order by s.n desc limit 1;
+  v_from := coalesce((select case when s.t > v_now then '-infinity' else s.reap_from end
+                        from emq.settled s order by s.n desc limit 1), '-infinity');
   begin
     skipped := 0;
     with x as materialized (

@@ -15,7 +15,8 @@
 -- `maintain` settles marks another way, for sessions that never see such a snapshot.
 -- Floors live in a session variable named by the queue in hex: filenode : settled : candidate : its
 -- xid : floors of rank 0..9. It is transactional, so a rolled-back claim takes them back, and the
--- filenode makes TRUNCATE start afresh. A stale floor is only lower; a new session starts at 0.
+-- filenode makes TRUNCATE start afresh, as a mark above the sequence does (a restore or a replica
+-- that left its value out). A stale floor is only lower; a new session starts at 0.
 create function emq.claim(
   p_queue text, p_n int, p_worker text, p_nonce bigint, p_lease interval default null
 )
@@ -56,6 +57,9 @@ begin
      and current_setting('transaction_isolation') = 'read committed'
      and pg_current_xact_id_if_assigned() is null then
     select s.last_value into v_hi from emq.ord_seq s;
+    if v_s[2] > v_hi then  -- the sequence was set back: these floors are of its former life
+      v_s := array[v_gen, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    end if;
     select m.xmin, y.settled,
            array(select greatest(p.f, least(y.settled, coalesce(
                    (select r.ord from emq.pending r
@@ -66,7 +70,8 @@ begin
       from (select pg_snapshot_xmin(pg_current_snapshot())::text::bigint as xmin,
                    (select x.w from emq.settled x order by x.n desc limit 1) as w offset 0) m
       cross join lateral (
-        select greatest(v_s[2], m.w, case when m.xmin > v_s[4] then v_s[3] end) as settled
+        select greatest(v_s[2], case when m.w <= v_hi then m.w end,
+                        case when m.xmin > v_s[4] then v_s[3] end) as settled
         offset 0) y;
     if v_x.xmin > v_s[4] then
       v_s[3] := v_hi;

@@ -18,8 +18,8 @@ declare
   v_from timestamptz;
   v_nonce bigint := p_nonce & 1099511627775;
 begin
-  select case when s.t > clock_timestamp() then '-infinity' else s.reap_from end
-    into v_from from emq.settled s order by s.n desc limit 1;
+  v_from := coalesce((select case when s.t > clock_timestamp() then '-infinity' else s.reap_from end
+                        from emq.settled s order by s.n desc limit 1), '-infinity');
   return query
   select a.id, a.fence, a.attempts, a.stalled::int, a.failures::int, a.lease_deadline, a.lease_ms,
          j.task, j.payload, j.headers, j.enqueued_at, a.queue

@@ -1,7 +1,8 @@
 -- Promise: partitions of archive and attempt exist from the day before p_from to p_ahead days after
 --   it. A day that cannot be attached now (a lock not had, rows of it in the default) is left out
---   and tried again by the next call: it stops neither maintain nor the other days. Answers how
---   many were made, negative (-1 - made) when a lock was not had.
+--   and tried again by the next call: it stops neither maintain nor the other days. What forbids
+--   DDL altogether (an event trigger, a right withdrawn) is a warning: recovery goes on, and rows
+--   land in the defaults. Answers how many were made, negative (-1 - made) when one could not be.
 -- Parameters: p_ahead days; p_from, today in UTC.
 -- Locks: ACCESS EXCLUSIVE on the default partition for a moment, under a lock_timeout of 300 ms.
 --   ATTACH, and not CREATE .. PARTITION OF, which takes it on the whole archive and would queue
@@ -35,6 +36,10 @@ begin
       exception
         when lock_not_available then return -1 - v_n;
         when check_violation then null;
+        when others then
+          raise warning 'emq: the partition % could not be made: %', v_t, sqlerrm
+            using errcode = sqlstate;
+          return -1 - v_n;
       end;
     end loop;
   end loop;

@@ -10,7 +10,7 @@
 -- writer reads the clock inside the statement that already holds the table lock. The floor is the
 -- first row visible in a later snapshot below t, else t. A mark w of ord_seq works the same way for
 -- the floors of claim. 2 s of slack are for small steps of the clock; a mark in the future (the
--- clock went back) starts afresh. After a restart a prepared transaction has lost its backend's
+-- clock went back, the sequence was set back) starts afresh, and so does a table without its row. After a restart a prepared transaction has lost its backend's
 -- name in pg_locks, so any `-1/xid` holder is waited for.
 create function emq.maintain(
   p_limit int default 1000,
@@ -25,6 +25,7 @@ declare
   s emq.settled;
   v_now timestamptz;
   v_open boolean;
+  v_hi bigint;
   v_rels oid[] := array['emq.pending'::regclass::oid, 'emq.active'::regclass::oid,
                         'emq.scheduled'::regclass::oid];
 begin
@@ -41,6 +42,16 @@ begin
   end if;
 
   select x.* into s from emq.settled x order by x.n desc limit 1;
+  select q.last_value into v_hi from emq.ord_seq q;
+  if s.n is null then
+    s.t := '-infinity';
+    s.reap_from := '-infinity';
+    s.promote_from := '-infinity';
+  end if;
+  if s.n is null or s.w > v_hi or s.cand_w > v_hi then
+    s.w := 0;
+    s.cand_w := null;
+  end if;
   -- 1. Who wrote before the candidate was drawn, and has not ended?
   v_open := s.cand_w is null or exists (
     select 1 from pg_locks l

@@ -15,8 +15,8 @@ declare
   v_now timestamptz := clock_timestamp();
   v_from timestamptz;
 begin
-  select case when s.t > v_now then '-infinity' else s.promote_from end
-    into v_from from emq.settled s order by s.n desc limit 1;
+  v_from := coalesce((select case when s.t > v_now then '-infinity' else s.promote_from end
+                        from emq.settled s order by s.n desc limit 1), '-infinity');
   with x as materialized (
     select s.ctid as c from emq.scheduled s
      where s.run_at <= v_now and s.run_at >= v_from
