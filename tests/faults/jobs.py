@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import psycopg
@@ -122,6 +123,12 @@ def deaf(job: Job, key: str = "go") -> str:
             time.sleep(0.02)
 
 
+def deaf_in_a_pool(job: Job) -> str:
+    """Waits for a thread of its own, which the interpreter would wait for at its exit."""
+    with ThreadPoolExecutor() as pool:
+        return pool.submit(deaf, job).result()
+
+
 def hold_then_own(job: Job, key: str = "go") -> None:
     """Holds, deaf, with its transaction to be: then effect and completion in one transaction.
 
@@ -175,7 +182,7 @@ def enqueues(job: Job) -> str:
 
 def out_of_time(job: Job) -> str:
     """Longer than its timeout; ends when it is told to stop."""
-    job.wait_cancelled(30)
+    job.wait_cancelled(600)
     return "late"
 
 
@@ -190,6 +197,7 @@ HANDLERS = {
         Handler("dies", dies, takes_context=True),
         Handler("hold", hold, takes_context=True),
         Handler("deaf", deaf, takes_context=True),
+        Handler("deaf_in_a_pool", deaf_in_a_pool, takes_context=True),
         Handler("hold_then_own", hold_then_own, takes_context=True),
         Handler("c_sleep", c_sleep),
         Handler("spin", spin),

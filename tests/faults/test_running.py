@@ -69,7 +69,8 @@ def test_a_run_over_its_timeout_counts_as_a_failure_and_its_late_result_is_ignor
     field: Field,
 ) -> None:
     field.enqueue("out_of_time", _max_attempts=2)
-    field.start()
+    # One slot: the second attempt needs the first one's handler to heed that it was told to stop.
+    field.start(concurrency=1)
     field.until("select count(*) = 1 from emq.dead")
     ((failures, error),) = field.rows("select failures, error from emq.dead")
     assert failures == 2
@@ -111,7 +112,8 @@ def test_a_paused_queue_is_left_alone_until_it_is_resumed(field: Field) -> None:
     field.until_archived(5)
 
 
-def test_the_bell_wakes_a_worker_that_would_not_look_for_an_hour(field: Field) -> None:
+def parked(field: Field) -> None:
+    """A worker that will not look by itself for an hour, and has looked for the last time."""
     field.start(poll=3600)
     field.until(
         "select count(*) = 1 from pg_stat_activity where datname = current_database()"
@@ -120,6 +122,23 @@ def test_the_bell_wakes_a_worker_that_would_not_look_for_an_hour(field: Field) -
     field.enqueue("plain")
     upkeep.ring(field.reader, "emq", "default")
     field.until_archived(1)
+
+
+def test_the_bell_wakes_a_worker_that_would_not_look_for_an_hour(field: Field) -> None:
+    parked(field)
+    field.enqueue("plain")
+    upkeep.ring(field.reader, "emq", "default")
+    field.until_archived(2)
+
+
+def test_a_worker_that_has_lost_its_bell_looks_once_it_hears_again(field: Field) -> None:
+    parked(field)
+    field.enqueue("plain")  # and nobody rings
+    field.rows(
+        "select pg_terminate_backend(pid) from pg_stat_activity"
+        " where datname = current_database() and application_name like 'emq bell %%'"
+    )
+    field.until_archived(2)
 
 
 def test_a_copied_database_runs_nothing(field: Field) -> None:

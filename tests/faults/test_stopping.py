@@ -44,7 +44,11 @@ def test_leases_are_extended_while_the_worker_drains(field: Field) -> None:
 def test_what_runs_longer_than_the_grace_is_released_and_costs_the_job_nothing(
     field: Field,
 ) -> None:
-    (quick, *slow) = [*field.enqueue("hold", key="quick"), *field.enqueue("deaf", 2)]
+    (quick, *slow) = [
+        *field.enqueue("hold", key="quick"),
+        *field.enqueue("deaf"),
+        *field.enqueue("deaf_in_a_pool"),
+    ]
     worker = field.start(grace=1)
     field.until_started(3)
     worker.send(signal.SIGTERM)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from emq_sql.worker.entry import Entry
 from emq_sql.worker.handler import Handler
 from emq_sql.worker.held import Held, Waiter
+from tests.plugins.databases import Database
 from tests.worker.making import entry
 
 HANDLER = Handler("t", print)
@@ -133,3 +134,23 @@ def test_the_deadline_that_is_known_is_never_later_than_the_servers() -> None:
     assert job.lease_deadline == first + timedelta(seconds=9.8)
     job.extended(111.0, timedelta(seconds=1))
     assert job.lease_deadline == first + timedelta(seconds=9.8)
+
+
+def test_nothing_is_asked_about_a_job_while_its_completing_transaction_is_open(
+    db: Database,
+) -> None:
+    job = entry(HANDLER, sent=monotonic() - 11)
+    register = held(job)
+    with db.connect(autocommit=False) as connection:
+        connection.execute("select 1")
+        register.completed(job, connection)
+        now = monotonic()
+        assert register.take_due(now)[2] == [job]
+        assert register.may_wait(job, now)
+        register.rolled_back(job)
+        assert register.take_due(now + 1)[2] == [job]
+        assert not register.may_wait(job, now + 15)  # its lease is in need by then
+        connection.rollback()
+        assert not register.may_wait(job, now)
+        register.rolled_back(job)
+        assert register.take_due(now + 1)[:3] == ([job], [], [])

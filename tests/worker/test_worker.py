@@ -160,7 +160,25 @@ def test_a_completion_that_commits_after_the_handler_has_returned_is_accepted(
     bench.until(ARCHIVED, 2)
     bench.until("select count(*) = 0 from emq.active")
     assert bench.rows("select max(attempts), max(failures) from emq.archive") == [(1, 0)]
+    assert bench.rows("select count(*) from emq.refusal") == [(0,)]
     left_open[0].close()
+
+
+def test_a_handler_may_run_on_after_the_commit_of_its_completion(bench: Bench) -> None:
+    told = []
+
+    def runs_on(job: Job) -> None:
+        with psycopg.connect(bench.db.dsn) as connection:
+            job.complete(connection)
+        told.append(job.wait_cancelled(1))  # several leases
+
+    bench.enqueue(bench.task(runs_on, takes_context=True))
+    bench.start(lease=timedelta(seconds=0.3))
+    bench.until(ARCHIVED, 1)
+    bench.running[-1][0].drain()
+    bench.running[-1][1].join(20)
+    assert told == [False]
+    assert bench.rows("select count(*) from emq.refusal") == [(0,)]
 
 
 def test_leases_are_kept_after_a_completion_that_was_rolled_back(bench: Bench) -> None:
