@@ -11,9 +11,7 @@ from uuid import UUID
 EnqueueStatus = Literal["enqueued", "scheduled", "duplicate"]
 Answer = Literal["done", "lost", "busy"]
 PutBackAnswer = Literal["pending", "scheduled", "dead", "lost", "busy"]
-Outcome = Literal[
-    "yours", "completed", "cancelled", "discarded", "superseded", "dead", "unknown"
-]
+Outcome = Literal["yours", "completed", "cancelled", "discarded", "superseded", "dead", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
