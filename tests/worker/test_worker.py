@@ -158,7 +158,8 @@ def test_a_completion_that_commits_after_the_handler_has_returned_is_accepted(
     bench.until(ARCHIVED, 1)
     left_open[0].commit()
     bench.until(ARCHIVED, 2)
-    bench.until("select count(*) = 0 from emq.active")
+    bench.running[-1][0].drain()
+    bench.running[-1][1].join(20)
     assert bench.rows("select max(attempts), max(failures) from emq.archive") == [(1, 0)]
     assert bench.rows("select count(*) from emq.refusal") == [(0,)]
     left_open[0].close()
