@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
+from psycopg.abc import Buffer
+from psycopg.adapt import Loader
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 from sqlalchemy.engine import Connection
 
 from emq_sql.errors import UnsupportedHandle
 from emq_sql.protocol.troubles import found
+
+Row = TypeVar("Row")
 
 
 def driver_connection(handle: object) -> psycopg.Connection[Any]:
@@ -67,4 +72,26 @@ def commits_by_itself(conn: psycopg.Connection[Any]) -> bool:
 
 def cursor(conn: psycopg.Connection[Any]) -> psycopg.Cursor[tuple[Any, ...]]:
     """A cursor that answers tuples, whatever row or cursor factory the caller's connection has."""
-    return psycopg.Cursor(conn, row_factory=tuple_row)
+    return legible(psycopg.Cursor(conn, row_factory=tuple_row))
+
+
+def legible(cursor: psycopg.Cursor[Row]) -> psycopg.Cursor[Row]:
+    """The same cursor; it reads text and JSON in whatever client_encoding its connection has."""
+    if cursor.connection.info.encoding != "utf-8":
+        # psycopg gives bytes where it is SQL_ASCII, and reads JSON as UTF8 in any case
+        for name in ("text", "name"):
+            cursor.adapters.register_loader(name, _Text)
+        cursor.adapters.register_loader("jsonb", _Json)
+    return cursor
+
+
+class _Text(Loader):
+    def load(self, data: Buffer) -> str:
+        encoding = self.connection.info.encoding if self.connection else "ascii"
+        # SQL_ASCII says nothing of what the bytes are
+        return bytes(data).decode("utf-8" if encoding == "ascii" else encoding, "replace")
+
+
+class _Json(_Text):
+    def load(self, data: Buffer) -> Any:
+        return json.loads(super().load(data))

@@ -1,5 +1,6 @@
 """Engines and connections of our own: never a caller's, always autocommit, no prepared statements.
 
+They speak UTF8 whatever the environment says (PGCLIENTENCODING) and whatever the database is in.
 Prepared statements are off because a transaction pooler older than PgBouncer 1.21 cannot keep them.
 """
 
@@ -18,10 +19,12 @@ from sqlalchemy.engine import URL, Engine
 from sqlalchemy.engine import Connection as SQLAlchemyConnection
 
 from emq_sql.errors import BadSetting, UnsupportedHandle
-from emq_sql.protocol.troubles import found
+from emq_sql.protocol.troubles import found, named
 
 _SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
-_SETTINGS: dict[str, Any] = {"prepare_threshold": None, "fallback_application_name": "emq_sql"}
+_SETTINGS: dict[str, Any] = {
+    "prepare_threshold": None, "fallback_application_name": "emq_sql", "client_encoding": "utf8",
+}  # fmt: skip
 _EXAMPLES = 'For example "postgresql://user@host/name" or "host=... dbname=...".'
 
 
@@ -117,6 +120,9 @@ def dedicated(engine: Engine) -> psycopg.Connection[Any]:
     connection.detach()
     driver.rollback()
     driver.autocommit = True
+    if driver.info.encoding != "utf-8":  # an engine of the application's own
+        with named():
+            driver.execute("set client_encoding to 'UTF8'")
     return driver
 
 

@@ -17,6 +17,8 @@ from emq_sql.job import Answer, Lease, Outcome, PutBackAnswer
 from emq_sql.protocol.adapt import cursor
 from emq_sql.protocol.troubles import named
 
+_ANY_CHARACTER = ("UTF8", "SQL_ASCII")
+
 
 def complete(
     conn: psycopg.Connection[Any], schema: str, leases: Sequence[Lease],
@@ -31,8 +33,14 @@ def retry(
     conn: psycopg.Connection[Any], schema: str, leases: Sequence[Lease],
     delays: Sequence[timedelta], errors: Sequence[str], *, own: bool = False,
 ) -> list[PutBackAnswer]:  # fmt: skip
-    """Count a failure; the job waits for its delay, or is a dead letter when out of budget."""
+    """Count a failure; the job waits for its delay, or is a dead letter when out of budget.
+
+    An error is kept in escapes where the database's encoding may lack its characters: a failure is
+    recorded whatever it says.
+    """
     query = f"select {schema}.retry(%s::uuid[], %s::bigint[], %s::interval[], %s::text[])"
+    if conn.info.parameter_status("server_encoding") not in _ANY_CHARACTER:
+        errors = [error.encode("ascii", "backslashreplace").decode() for error in errors]
     return _call(conn, query, leases, [list(delays), list(errors)], own)
 
 

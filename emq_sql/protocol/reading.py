@@ -8,6 +8,7 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import dict_row
 
+from emq_sql.protocol.adapt import legible
 from emq_sql.protocol.troubles import named
 
 Row = dict[str, Any]
@@ -90,7 +91,8 @@ def server(conn: psycopg.Connection[Any]) -> Row:
         " current_setting('server_version_num')::int as version_num,"
         " clock_timestamp() as clock, pg_is_in_recovery() as in_recovery,"
         " current_setting('default_transaction_isolation') as default_isolation,"
-        " current_setting('synchronous_commit') as synchronous_commit",
+        " current_setting('synchronous_commit') as synchronous_commit,"
+        " current_setting('server_encoding') as encoding",
         [],
     )[0]
 
@@ -102,7 +104,7 @@ def default_partition_rows(conn: psycopg.Connection[Any], schema: str) -> int:
 
 
 def _rows(conn: psycopg.Connection[Any], query: str, params: list[Any]) -> list[Row]:
-    with named(), psycopg.Cursor(conn, row_factory=dict_row) as c:
+    with named(), legible(psycopg.Cursor(conn, row_factory=dict_row)) as c:
         return c.execute(query.encode(), params).fetchall()
 
 

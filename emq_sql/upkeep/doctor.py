@@ -57,6 +57,9 @@ def _versions(conn: psycopg.Connection[Any]) -> Iterator[Finding]:
     if server["default_isolation"] != "read committed":
         advice = "Workers claim in READ COMMITTED all the same, with two more statements a call."
         yield Finding("isolation", "warn", f"default is {server['default_isolation']}", advice)
+    if server["encoding"] != "UTF8":
+        advice = "Jobs with characters that it lacks are refused at enqueue (EMQ102)."
+        yield Finding("encoding", "warn", f"the database is in {server['encoding']}", advice)
     if server["synchronous_commit"] == "off":
         yield Finding(
             "durability", "warn", "synchronous_commit is off",

@@ -32,13 +32,16 @@ class Database:
 
 
 @contextmanager
-def scratch(server: PgServer, template: str | None = None) -> Iterator[Database]:
+def scratch(
+    server: PgServer, template: str | None = None, encoding: str | None = None
+) -> Iterator[Database]:
     """A new database, empty or like the template, dropped at the end whoever still uses it."""
+    in_encoding = f" encoding '{encoding}' lc_collate 'C' lc_ctype 'C'" if encoding else ""
     name = f"emq_test_{server.run}_{secrets.token_hex(4)}"
     with psycopg.connect(server.dsn, autocommit=True) as maintenance:
         _run(
             maintenance,
-            "create database {} template {} strategy file_copy",
+            "create database {} template {} strategy file_copy" + in_encoding,
             name,
             template or "template0",
         )
