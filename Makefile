@@ -20,7 +20,7 @@ export PIP_ROOT_USER_ACTION := ignore
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fast test-15 test-matrix lint format attack bench-pinned \
+.PHONY: help setup demo test test-fast test-15 test-matrix lint format attack mutants bench-pinned \
         dump wheel clean distclean
 
 help: ## List the targets
@@ -62,6 +62,9 @@ format: $(VENV)/.ready-to-test ## Format the code, and fix what ruff can fix
 
 attack: $(VENV)/.ready-to-test ## The randomised attacks, for ATTACK_SECONDS each
 	EMQ_SQL_ATTACK_SECONDS=$(ATTACK_SECONDS) $(BIN)/python -m pytest -m attack --timeout 0 $(PYTEST_ARGS)
+
+mutants: $(VENV)/.ready-to-test ## Take out each clause that holds a promise: its test must fail
+	$(BIN)/python -m tests.mutants.run
 
 bench-pinned: $(VENV)/.ready-to-test ## Claims stay level while an old snapshot is open
 	$(BIN)/python -m bench.pinned $(BENCH_ARGS)

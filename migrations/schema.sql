@@ -199,7 +199,7 @@ declare
   v_x record;
 begin
   select q.paused, q.lease into v_paused, v_lease from emq.queue q where q.name = p_queue;
-  if v_paused then
+  if v_paused or p_n is null or p_n < 1 then  -- LIMIT null would be no limit
     return;
   end if;
   v_lease_ms := (extract(epoch from coalesce(p_lease, v_lease, interval '30 s')) * 1000)::int;

@@ -109,6 +109,11 @@ MUTANTS = (
         "claim", "         for update skip locked) l", "         for update) l",
     ),
     mutant(
+        "claim_of_no_number",
+        PROTOCOL + "test_claim.py::test_a_claim_of_no_number_takes_nothing_and_not_the_whole_queue",
+        "claim", " or p_n is null or p_n < 1",
+    ),
+    mutant(
         "pause_not_asked_again",
         PROTOCOL + "test_pause.py::test_a_pause_that_commits_between_look_and_claim_holds",
         "claim",

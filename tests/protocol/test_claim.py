@@ -28,6 +28,15 @@ def test_a_claim_answers_no_more_than_asked(ledger: Ledger) -> None:
     assert ledger.claim(9) == []
 
 
+@pytest.mark.parametrize("n", [None, 0, -1])
+def test_a_claim_of_no_number_takes_nothing_and_not_the_whole_queue(
+    ledger: Ledger, n: int | None
+) -> None:
+    ledger.add(3)
+    assert ledger.claim(n) == []  # type: ignore[arg-type]
+    assert len(ledger.claim(9)) == 3
+
+
 def test_a_claim_of_one_queue_takes_nothing_of_another(ledger: Ledger) -> None:
     here, there = ledger.add_one("here"), ledger.add_one("there")
     assert [held.id for held in ledger.claim(9, "here")] == [here]

@@ -1,7 +1,8 @@
 -- Promise: up to p_n pending jobs, best rank first, become active with attempts + 1 and a lease on
 --   clock_timestamp(); nothing of a paused queue, even by a cached plan. A short answer is no error.
--- Parameters: p_queue; p_n; p_worker, who will hold them; p_nonce, drawn at random by the caller
---   for this call (40 bits count); p_lease for jobs that name none, the queue's when null.
+-- Parameters: p_queue; p_n (null or less than 1: none); p_worker, who will hold them; p_nonce, drawn
+--   at random by the caller for this call (40 bits count); p_lease for jobs that name none, the
+--   queue's when null.
 -- Locks: FOR UPDATE SKIP LOCKED on the rows taken.
 -- Index: pending_pk, one probe a rank, each from its floor. The outer LIMIT stops at the rank that
 --   fills the batch. Rows of pending are never updated, so a delete by ctid is right here.
@@ -42,7 +43,7 @@ declare
   v_x record;
 begin
   select q.paused, q.lease into v_paused, v_lease from emq.queue q where q.name = p_queue;
-  if v_paused then
+  if v_paused or p_n is null or p_n < 1 then  -- LIMIT null would be no limit
     return;
   end if;
   v_lease_ms := (extract(epoch from coalesce(p_lease, v_lease, interval '30 s')) * 1000)::int;
