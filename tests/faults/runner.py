@@ -6,9 +6,9 @@ import json
 import logging
 import os
 import sys
+import threading
 import time
 from datetime import timedelta
-from pathlib import Path
 
 import psycopg
 
@@ -17,6 +17,13 @@ from emq_sql.worker.settings import WorkerSettings
 from tests.faults.jobs import HANDLERS
 
 SECONDS = ("poll", "grace", "lease")
+
+
+def end_with_parent(parent: int) -> None:
+    """No worker outlives a test run that was killed."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(9)
 
 
 def main() -> int:
@@ -29,8 +36,7 @@ def main() -> int:
     logging.basicConfig(level=logging.INFO, format="%(name)s %(levelname)s %(message)s")
     # What this process thinks is the time, for tests that bend it.
     logging.info("clock %.3f", time.time())
-    if beacon := os.environ.get("EMQ_TEST_BEACON"):
-        Path(beacon).write_text(str(os.getpid()))
+    threading.Thread(target=end_with_parent, args=(os.getppid(),), daemon=True).start()
     return run_service(
         lambda: psycopg.connect(os.environ["EMQ_DSN"], autocommit=True, connect_timeout=5),
         "emq",
