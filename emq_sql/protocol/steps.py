@@ -8,6 +8,8 @@ an error, decided in SQL under a lock, so these tools may follow one another.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,7 +19,7 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import tuple_row
 
-from emq_sql.errors import SchemaMissing, SchemaTooNew, SchemaTooOld, StepOutOfOrder
+from emq_sql.errors import Refused, SchemaMissing, SchemaTooNew, SchemaTooOld, StepOutOfOrder
 from emq_sql.protocol import troubles
 from emq_sql.rules import names
 
@@ -137,13 +139,15 @@ def current(conn: psycopg.Connection, *, schema: str = "emq") -> int:
 def upgrade(conn: psycopg.Connection, *, schema: str = "emq", to: int | None = None) -> list[int]:
     """Apply the steps that are missing, each in a transaction of its own; answers their numbers.
 
-    Raises StepOutOfOrder for an unknown target; a step that fails leaves the schema as it was.
+    Raises StepOutOfOrder for an unknown target, Refused without the right to make a schema; a step
+    that fails leaves the schema as it was.
     """
     have = current(conn, schema=schema)
     target = newest() if to is None else to
     if target < have:
         return []
-    return _apply(conn, path(have, target, schema))
+    with _needing("CREATE on the database, or the owner of the ledger", "upgrade"):
+        return _apply(conn, path(have, target, schema))
 
 
 def downgrade(
@@ -156,10 +160,25 @@ def downgrade(
     have = current(conn, schema=schema)
     if to >= have:
         return []
-    with troubles.named(), conn.transaction(), psycopg.Cursor(conn) as cursor:
+    needing = _needing("the owner of the ledger", "downgrade")
+    with needing, troubles.named(), conn.transaction(), psycopg.Cursor(conn) as cursor:
         if discard_jobs:
             cursor.execute("select set_config(%s, 'on', true)", [f"{schema}.discard_jobs"])
         return _apply(conn, path(have, to, schema))
+
+
+@contextmanager
+def _needing(right: str, command: str) -> Iterator[None]:
+    """Name the right that a refused statement of ours needs, and the way round."""
+    try:
+        yield
+    except Refused as error:
+        if not isinstance(error.__cause__, psycopg.errors.InsufficientPrivilege):
+            raise
+        raise Refused(
+            error.what,
+            hint=f"This needs {right}; emq schema {command} --sql prints it for who has that.",
+        ) from error.__cause__
 
 
 def _apply(conn: psycopg.Connection, rendered: list[tuple[Step, str]]) -> list[int]:
@@ -197,6 +216,10 @@ def require_newest(conn: psycopg.Connection, *, schema: str = "emq") -> None:
 
 
 def apply_roles(conn: psycopg.Connection, *, schema: str = "emq", prefix: str = "emq") -> None:
-    """Make the four roles and grant them what they may do; harmless to repeat."""
-    with troubles.named(), conn.transaction(), psycopg.Cursor(conn) as cursor:
+    """Make the four roles and grant them what they may do; harmless to repeat.
+
+    Raises Refused without the right to make roles, or to grant on the ledger.
+    """
+    needing = _needing("CREATEROLE and the owner of the ledger", "roles")
+    with needing, troubles.named(), conn.transaction(), psycopg.Cursor(conn) as cursor:
         cursor.execute(roles_script(schema=schema, prefix=prefix).encode())

@@ -41,7 +41,8 @@ OURS: dict[str, type[EmqError]] = {
 # Nothing was done, and the same statement may well succeed later: serialization, deadlock, lock
 # and statement timeouts, resources, a shutdown in progress, a server that is (still) a standby.
 _RETRYABLE_CLASSES = ("40", "53", "57", "58")
-_RETRYABLE_CODES = ("55P03", "25006", "25P03", "25P04")
+_RETRYABLE_CODES = ("55P03", "25P03", "25P04")
+_READ_ONLY = "25006"
 # The server went while it may have been answering: a statement that commits by itself may have done
 # so. (statement_completion_unknown says it of any statement.)
 _GONE = ("57P01", "57P02")
@@ -49,6 +50,10 @@ _UNKNOWN = "40003"
 _FAILED_TRANSACTION = "25P02"
 _ENCODING_CODES = ("22P05", "22021")
 _ASK = "Whether it took place is unknown: ask, or repeat it by id."
+_WRITABLE = (
+    "A standby, or read-only by a setting of the transaction, role or database: nothing was done,"
+    " and the call may be repeated where it may write."
+)
 _LONGEST = 300
 _MISSING = (pg.InvalidSchemaName, pg.UndefinedTable, pg.UndefinedFunction)
 
@@ -90,7 +95,7 @@ def found() -> Iterator[None]:
             "The transaction of this session or connection has failed before.",
             hint="Roll it back, then call again.",
         ) from error
-    except (exc.UnboundExecutionError, exc.ResourceClosedError) as error:
+    except exc.InvalidRequestError as error:  # unbound, closed for good, prepared already ...
         raise UnsupportedHandle(
             _sentence(str(error.args[0])), hint="Give one that is open, and bound to an engine."
         ) from error
@@ -125,6 +130,8 @@ def translate(error: psycopg.Error, *, own_transaction: bool = False) -> EmqErro
         return Retryable(what, hint="The connection was lost and the transaction with it.")
     if state == _UNKNOWN or (own_transaction and state in _GONE):
         return Ambiguous(what, hint=_ASK)
+    if state == _READ_ONLY:
+        return Retryable(what, hint=_WRITABLE)
     if state[:2] in _RETRYABLE_CLASSES or state in _RETRYABLE_CODES:
         return Retryable(
             what, hint=f"SQLSTATE {state}: nothing was done, the call may be repeated."

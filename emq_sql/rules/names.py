@@ -12,6 +12,7 @@ TASK_NAME_LENGTH = 200
 _QUEUE = re.compile(r"[a-z0-9][a-z0-9_.:-]{0,62}")
 _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,39}")
 _TAKEN_SCHEMAS = frozenset({"public", "information_schema"})
+_TAKEN_SETTINGS = frozenset({"plpgsql"})
 
 _QUEUE_RULE = (
     "a queue name has 1 to 63 characters out of a-z, 0-9, '_', '.', ':' and '-', "
@@ -51,8 +52,8 @@ def task_name(name: object) -> str:
 def schema_name(name: object) -> str:
     """A schema name that is valid without quotes wherever the ledger's SQL names it.
 
-    `[a-z_][a-z0-9_]{0,39}`; not PostgreSQL's own, not `public`, and no word of the SQL or
-    PL/pgSQL languages that would need quotes there. Raises BadName.
+    `[a-z_][a-z0-9_]{0,39}`; not PostgreSQL's own, not `public` or `plpgsql`, and no word of the
+    SQL or PL/pgSQL languages that would need quotes there. Raises BadName.
     """
     rule = f"a schema name {_IDENTIFIER_RULE}"
     text = _string(name, "schema", rule, "'emq'")
@@ -64,6 +65,9 @@ def schema_name(name: object) -> str:
         raise BadName(f"Schema name {shown(text)} is refused: {why}.", hint=hint)
     if text in _TAKEN_SCHEMAS:
         why = "the ledger needs a schema of its own, which a downgrade may drop"
+        raise BadName(f"Schema name {shown(text)} is refused: {why}.", hint=hint)
+    if text in _TAKEN_SETTINGS:
+        why = "PostgreSQL has settings that begin with it, and so has the ledger"
         raise BadName(f"Schema name {shown(text)} is refused: {why}.", hint=hint)
     if text in UNUSABLE_UNQUOTED:
         why = "it is a reserved word of PostgreSQL, which would need quotes everywhere"

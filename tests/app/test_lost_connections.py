@@ -22,7 +22,7 @@ from sqlalchemy.orm import Session
 
 from emq_sql import EMQ, Task
 from emq_sql.embedded import start
-from emq_sql.errors import Ambiguous, Refused, Retryable
+from emq_sql.errors import Ambiguous, Refused, Retryable, UnsupportedHandle
 from emq_sql.protocol import steps
 from tests.app.conftest import Reader
 from tests.plugins.databases import Database
@@ -244,6 +244,36 @@ def test_a_transaction_that_has_failed_before_is_refused_with_the_remedy(
             send.using(session=session).enqueue(n=1)
         session.rollback()
         assert send.using(session=session).enqueue(n=1).status == "enqueued"
+
+
+def test_a_session_that_can_take_nothing_more_is_refused_with_the_remedy(
+    send: Send, engine: Engine, reader: Reader
+) -> None:
+    with Session(engine, close_resets_only=False) as closed:
+        closed.close()
+        with pytest.raises(UnsupportedHandle, match="that is open"):
+            send.using(session=closed).enqueue(n=1)
+    with Session(engine) as committing:
+
+        @event.listens_for(committing, "after_commit")
+        def too_late(session: Session) -> None:
+            with pytest.raises(UnsupportedHandle, match="that is open"):
+                send.using(session=session).enqueue(n=2)
+
+        send.using(session=committing).enqueue(n=3)
+        committing.commit()
+    assert reader.numbers() == [3]
+
+
+def test_a_transaction_that_may_not_write_says_where_to_repeat_it(
+    send: Send, db: Database, reader: Reader
+) -> None:
+    connection = db.connect(autocommit=False)
+    connection.read_only = True
+    with pytest.raises(Retryable, match="repeated where it may write"):
+        send.using(session=connection).enqueue(n=1)
+    connection.rollback()
+    assert reader.numbers() == []
 
 
 def test_an_enqueue_that_waits_too_long_is_retryable(

@@ -67,7 +67,7 @@ def test_a_schema_name_that_would_need_quotes_is_refused(name: str) -> None:
         names.schema_name(name)
 
 
-@pytest.mark.parametrize("name", ["pg_emq", "pg_", "public", "information_schema"])
+@pytest.mark.parametrize("name", ["pg_emq", "pg_", "public", "information_schema", "plpgsql"])
 def test_a_schema_that_is_not_the_ledgers_own_is_refused(name: str) -> None:
     with pytest.raises(BadName):
         names.schema_name(name)

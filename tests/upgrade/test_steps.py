@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import psycopg
 import pytest
 
 from emq_sql.embedded import find
-from emq_sql.errors import BadName, JobsWouldBeLost, StepOutOfOrder
+from emq_sql.errors import BadName, JobsWouldBeLost, Refused, StepOutOfOrder
 from emq_sql.protocol import steps
 from tests.plugins.databases import Database
 from tests.plugins.running import PgServer
@@ -223,6 +224,52 @@ def test_two_ledgers_in_one_database_do_not_know_of_each_other(empty_db: Databas
     holder.conn.rollback()
     assert steps.downgrade(conn, schema="billing", to=0, discard_jobs=True)
     assert ledger.start()
+
+
+@pytest.fixture
+def nobody(empty_db: Database) -> Iterator[str]:
+    """A role that may log in, and nothing else."""
+    role = f"{empty_db.name}_nobody"
+    with empty_db.connect() as admin:
+        admin.execute(f"create role {role} login".encode())
+    yield role
+    with empty_db.connect() as admin:
+        admin.execute(f"reassign owned by {role} to current_user".encode())
+        admin.execute(f"drop owned by {role}".encode())
+        admin.execute(f"drop role {role}".encode())
+
+
+def test_without_a_right_the_refusal_names_it_and_with_it_alone_the_ledger_works(
+    conn: psycopg.Connection[Any], empty_db: Database, nobody: str
+) -> None:
+    """On a managed PostgreSQL nobody is a superuser."""
+    with empty_db.connect(user=nobody) as theirs:
+        with pytest.raises(Refused, match="needs CREATE on the database"):
+            steps.upgrade(theirs)
+        conn.execute(f"grant create on database {empty_db.name} to {nobody}".encode())
+        assert steps.upgrade(theirs) == list(range(1, NEWEST + 1))
+        with pytest.raises(Refused, match=r"needs CREATEROLE .* emq schema roles --sql"):
+            steps.apply_roles(theirs, prefix=f"{nobody}_x"[-30:].lstrip("0123456789"))
+        ledger = Ledger(theirs)
+        ledger.add()
+        assert ledger.maintain()
+        assert ledger.complete(ledger.take()) == ["done"]
+        with pytest.raises(JobsWouldBeLost, match="Finished ones count"):
+            steps.downgrade(theirs, to=0)
+        assert steps.downgrade(theirs, to=0, discard_jobs=True)
+
+
+def test_a_schema_named_as_the_settings_of_an_extension_is_refused_at_once(
+    conn: psycopg.Connection[Any],
+) -> None:
+    """The floors of claims are settings: the first claim would fail."""
+    try:
+        conn.execute("load 'auto_explain'")
+    except psycopg.errors.UndefinedFile:
+        pytest.skip("this PostgreSQL has no auto_explain")
+    with pytest.raises(Refused, match="auto_explain"):
+        steps.upgrade(conn, schema="auto_explain")
+    assert steps.current(conn, schema="auto_explain") == 0
 
 
 def test_a_script_runs_through_psql(

@@ -8,6 +8,7 @@ begin
      and exists (select 1 from emq.job) then
     raise exception 'emq: % jobs would be lost with the schema', (select count(*) from emq.job)
       using errcode = 'EQ005',
-            hint = 'Finish or export them first, or set emq.discard_jobs = ''on'' in the session.';
+            hint = 'Finished ones count until they are retired. Export what is needed, then'
+                   ' emq schema downgrade --discard-jobs, or set emq.discard_jobs = ''on''.';
   end if;
 end $do$;
