@@ -36,7 +36,7 @@ def test_a_pause_that_commits_between_look_and_claim_holds(ledger: Ledger, other
     """The claim looks at the queue once more in the snapshot of its own statement."""
     ledger.add()
     definition = ledger.one("select pg_get_functiondef('emq.claim'::regproc)")
-    look = "if v_paused then"
+    look = "if v_paused or"
     assert look in definition
     wait = f"perform pg_advisory_xact_lock_shared({GATE});"
     ledger.run(definition.replace(look, f"{wait}\n  {look}"))
