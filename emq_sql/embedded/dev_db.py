@@ -76,7 +76,8 @@ def start(directory: Path | None = None) -> DevDb:
     with _locked(place):
         running = status(place)
         if running.dsn is None:
-            _launch(place, account)
+            with _told_plainly(place):
+                _launch(place, account)
             running = status(place)
             if running.dsn is None:
                 raise ServerDidNotStart(f"The server ended at once. {_end_of_log(place)}")
@@ -161,9 +162,9 @@ def _locked(place: Path) -> Iterator[None]:
 def _told_plainly(place: Path) -> Iterator[None]:
     try:
         yield
-    except (PermissionError, NotADirectoryError, FileExistsError) as refused:
+    except OSError as refused:  # closed, no directory, read-only, full ...
         raise EmbeddedError(
-            f"{place} cannot be used by this user: {refused.strerror}.",
+            f"{place} cannot be used by this user: {refused.strerror or refused}.",
             hint="Choose another directory with --dir.",
         ) from refused
 

@@ -193,3 +193,20 @@ def test_a_directory_of_somebody_else_is_refused_plainly(command: Command, place
     assert "--dir" in refused.stderr
     assert "Traceback" not in refused.stderr
     closed.chmod(0o700)
+
+
+@pytest.mark.parametrize("verb", ["start", "stop", "status"])
+@pytest.mark.parametrize("kind", ["no place for directories", "a file", "a link to nowhere"])
+@only_us
+def test_a_directory_that_cannot_be_is_refused_plainly(
+    command: Command, place: Path, verb: str, kind: str
+) -> None:
+    odd = place / "odd"
+    if kind == "a file":
+        odd.write_text("")
+    else:
+        odd.symlink_to("/proc" if kind.startswith("no") else place / "gone")
+    refused = command(verb, directory=odd / "dev")
+    assert "Traceback" not in refused.stderr
+    if verb == "start" and kind != "a link to nowhere":
+        assert (refused.returncode, "--dir" in refused.stderr) == (1, True)
