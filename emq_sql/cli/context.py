@@ -13,6 +13,7 @@ import click
 import psycopg
 
 from emq_sql.app import EMQ
+from emq_sql.cli.output import printable
 from emq_sql.errors import BadInput, BadSetting, EmqError
 from emq_sql.protocol import connecting
 
@@ -85,7 +86,7 @@ class Told(click.Group):
         try:
             return super().invoke(ctx)
         except EmqError as error:
-            click.echo(f"emq: {error}", err=True)
+            click.echo(f"emq: {printable(str(error))}", err=True)
             ctx.exit(2 if isinstance(error, BadInput) else 1)
         except KeyboardInterrupt:
             ctx.exit(INTERRUPTED)

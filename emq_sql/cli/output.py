@@ -32,9 +32,17 @@ def show_one(row: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> list[str]:
-    """The lines of an aligned table: titles first, numbers to the right."""
+    """The lines of an aligned table: titles first, numbers to the right.
+
+    Only the last column may have texts of several lines.
+    """
     titles = list(columns.values())
-    body = [[cell(row.get(key)) for key in columns] for row in rows]
+    body = []
+    for row in rows:
+        *cells, last = [cell(row.get(key)) for key in columns]
+        cells = [text.replace("\n", "\\n") for text in cells]
+        first, *more = last.split("\n")
+        body += [[*cells, first], *([*[""] * len(cells), line] for line in more)]
     widths = [max(len(line[n]) for line in [titles, *body]) for n in range(len(titles))]
     right = [
         all(isinstance(row.get(key), (*_NUMBERS, type(None))) for row in rows) and bool(rows)
@@ -60,8 +68,24 @@ def cell(value: Any) -> str:
     if isinstance(value, datetime):
         return value.astimezone().isoformat(sep=" ", timespec="milliseconds")
     if isinstance(value, (dict, list)):
-        return json.dumps(value, default=plain, ensure_ascii=False)
-    return str(value)
+        return printable(json.dumps(value, default=plain, ensure_ascii=False))
+    return printable(str(value))
+
+
+def printable(text: str) -> str:
+    """The text with what a terminal would obey, or could not show, as escapes; lines are kept.
+
+    Names and errors are anybody's: a producer must not move an operator's cursor.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() or letter == "\n" else _escape(letter) for letter in text
+    )
+
+
+def _escape(letter: str) -> str:
+    return letter.encode("unicode_escape", "surrogatepass").decode()
 
 
 def plain(value: Any) -> Any:

@@ -220,3 +220,21 @@ def test_a_terminal_that_lacks_letters_is_no_error(emq: Emq) -> None:
     spelt = emq(*whole, PYTHONIOENCODING="iso-8859-1", LC_ALL="C")
     assert any(line.endswith(r"\u4efb\u52a1") for line in spelt.lines)
     assert emq(*whole, "--json", PYTHONIOENCODING="iso-8859-1").json["task"] == "任务"
+
+
+def test_what_a_terminal_would_obey_is_spelt_out(emq: Emq, reader: psycopg.Connection[Any]) -> None:
+    """A worker's name, an error and a task are anybody's text."""
+    told = emq("enqueue", "tidy", '{"a": "\\u202e\\u009b2J"}', "--json").json
+    reader.execute("select * from emq.claim('default', 1, E'w\\x1b[2J\\nx', 1)")
+    assert r"w\x1b[2J\nx" in emq("ledger").out
+    reader.execute(
+        "select emq.retry(array[id], array[fence], null, array[E'one\\x1b]0;t\\x07\\ntwo'])"
+        " from emq.active"
+    )
+    whole = emq("job", told["id"], "--payload")
+    assert r"\u202e\x9b2J" in whole.out
+    *_, first, second = whole.lines
+    assert first.endswith(r"one\x1b]0;t\x07")
+    assert second == " " * first.index("one") + "two"
+    letters = whole.out + emq("reap", "--schema", "\x1b[2J").err
+    assert all(letter.isprintable() or letter == "\n" for letter in letters)
