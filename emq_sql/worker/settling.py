@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 
 from emq_sql.crashpoints import crash_point
-from emq_sql.errors import EmqError, Refused
+from emq_sql.errors import BadInput, EmqError, Refused
 from emq_sql.job import Answer, Outcome, PutBackAnswer
 from emq_sql.protocol import holding
 from emq_sql.protocol.link import Link
@@ -90,7 +90,7 @@ class Settler:
         for settlement, answer in zip(batch, answers, strict=True):
             self._answered(settlement, answer)
 
-    def refused(self, batch: Sequence[Settlement], error: Refused) -> None:
+    def refused(self, batch: Sequence[Settlement], error: Refused | BadInput) -> None:
         """The server refused a statement about these, perhaps because of one of them.
 
         Each is sent again by itself, a completion at last without its result; only the end of the
@@ -209,7 +209,7 @@ class Settler:
     def _sending(self, batch: Sequence[Settlement], call: Callable[..., list[Any]]) -> list[Any]:
         try:
             return self._link.call(call)
-        except Refused as error:
+        except (Refused, BadInput) as error:
             self.refused(batch, error)
             return [None for _ in batch]
         except EmqError:

@@ -186,6 +186,11 @@ def out_of_time(job: Job) -> str:
     return "late"
 
 
+def snowman() -> str:
+    """A result that a LATIN1 database has no letters for."""
+    return "\N{SNOWMAN}"
+
+
 HANDLERS = {
     handler.task: handler
     for handler in (
@@ -200,6 +205,7 @@ HANDLERS = {
         Handler("deaf_in_a_pool", deaf_in_a_pool, takes_context=True),
         Handler("hold_then_own", hold_then_own, takes_context=True),
         Handler("c_sleep", c_sleep),
+        Handler("snowman", snowman),
         Handler("spin", spin),
         Handler("fails", fails, takes_context=True, backoff=0.05),
         Handler("enqueues", enqueues, takes_context=True),
