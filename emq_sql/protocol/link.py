@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import psycopg
 
 from emq_sql.protocol.adapt import cursor
+from emq_sql.protocol.silence import CallLimit
 from emq_sql.protocol.troubles import named, translate
 
 T = TypeVar("T")
 Connect = Callable[[], psycopg.Connection[Any]]
+
+CALL_LIMIT = 30.0
 
 _APPLICATION_NAME_LENGTH = 63
 _SET_UP = (
@@ -19,37 +23,51 @@ _SET_UP = (
     " current_setting('default_transaction_isolation')"
 )
 
+# One message to the server, so that no process can freeze between its two halves. A worker that
+# freezes later in the transaction keeps its locks (upkeep's among them, without which nobody reaps)
+# no longer than this.
+_BEGIN = (
+    b"begin isolation level read committed; set local idle_in_transaction_session_timeout = '5s'"
+)
+
 
 class Link:
     """Runs one short transaction at a time on a connection that nobody else uses.
 
-    Claims need READ COMMITTED and say so themselves when the database's default differs. Nothing
-    is repeated here: whoever calls knows what a repeat means. Not safe in two threads.
+    Claims need READ COMMITTED and say so themselves when the database's default differs. A call
+    that gets no answer within `limit` seconds is ended. Nothing is repeated here: whoever calls
+    knows what a repeat means. Not safe in two threads, but for `hurry`.
     """
 
-    def __init__(self, connect: Connect, application: str) -> None:
+    def __init__(self, connect: Connect, application: str, limit: float = CALL_LIMIT) -> None:
         self._connect = connect
         self._application = application[:_APPLICATION_NAME_LENGTH]
+        self._limit = limit
         self._connection: psycopg.Connection[Any] | None = None
+        self._calls: CallLimit | None = None
         self._say_isolation = False
 
-    def call(self, verb: Callable[[psycopg.Connection[Any]], T]) -> T:
+    def call(self, verb: Callable[[psycopg.Connection[Any]], T], limit: float | None = None) -> T:
         """What `verb(connection)` answers, committed.
 
-        Raises Retryable (nothing happened), Ambiguous (the connection broke: ask), or what the
-        verb raises. The next call opens a new connection if this one was lost.
+        Raises Retryable (nothing happened), Ambiguous (the connection broke, or there was no answer
+        in time: ask), or what the verb raises. The next call opens a new connection if this one was
+        lost.
         """
         connection = self._connection or self._open()
         try:
-            if not self._say_isolation:
-                return verb(connection)
-            with connection.transaction():
+            with self._limited(connection, self._limit if limit is None else limit):
+                if self._say_isolation:
+                    return self._transaction(connection, verb)
                 return verb(connection)
         except psycopg.Error as error:
             raise translate(error, own_transaction=True) from error
-        finally:
-            if connection.closed:
-                self._connection = None
+
+    def hurry(self, limit: float) -> None:
+        """From now on no call takes longer; may be called from any thread or signal handler."""
+        self._limit = min(self._limit, limit)
+        if (calls := self._calls) is not None:
+            calls.shorten(limit)
 
     def connection(self) -> psycopg.Connection[Any]:
         """The open connection, for what is no transaction (listening)."""
@@ -60,18 +78,48 @@ class Link:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+        self._forget()
+
+    def _transaction(
+        self, connection: psycopg.Connection[Any], verb: Callable[[psycopg.Connection[Any]], T]
+    ) -> T:
+        connection.execute(_BEGIN)
+        try:
+            answer = verb(connection)
+        except BaseException:
+            if not connection.closed:
+                connection.rollback()
+            raise
+        connection.commit()
+        return answer
 
     def _open(self) -> psycopg.Connection[Any]:
         with named():
-            connection = self._connect()
+            connection = self._connection = self._connect()
             try:
-                with cursor(connection) as c:
+                self._calls = CallLimit(connection)
+                with self._limited(connection, self._limit), cursor(connection) as c:
                     row = c.execute(_SET_UP, [self._application]).fetchone()
             except BaseException:
-                connection.close()
+                self.close()
                 raise
         self._say_isolation = row is None or row[1] != "read committed"
-        if self._say_isolation:
-            connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
-        self._connection = connection
         return connection
+
+    @contextmanager
+    def _limited(self, connection: psycopg.Connection[Any], limit: float) -> Iterator[None]:
+        calls = self._calls
+        assert calls is not None
+        calls.begin(min(limit, self._limit))
+        try:
+            yield
+        finally:
+            calls.end()
+            if connection.closed:
+                self._connection = None
+                self._forget()
+
+    def _forget(self) -> None:
+        calls, self._calls = self._calls, None
+        if calls is not None:
+            calls.close()

@@ -16,6 +16,7 @@ from emq_sql.rules.backoff import Backoff, delay
 log = logging.getLogger("emq_sql.upkeep")
 
 LIMIT = 1000
+LONGEST_PASS = 60.0  # seconds; a pass that is cut short has done nothing, so this is ample
 _PAUSE = Backoff.exponential(0.1, cap=timedelta(seconds=10), minimum=0.02)
 
 
@@ -34,7 +35,7 @@ class Maintenance:
         interval: timedelta = timedelta(seconds=1),
         who: str | None = None,
     ) -> None:
-        self._link = Link(connect, f"emq upkeep {who or os.getpid()}")
+        self._link = Link(connect, f"emq upkeep {who or os.getpid()}", LONGEST_PASS)
         self._schema = schema
         self._interval = interval
         self._rng = random.Random()  # noqa: S311 - jitter, not a secret

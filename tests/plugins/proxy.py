@@ -24,6 +24,8 @@ class Proxy:
 
     `lose_reply_to(needle)`: the next statement that contains the needle reaches the server and is
     answered, its transaction has ended, and then the connection breaks instead of the answer.
+    `silence(needle)`: that statement and all that follows on its connection, either way, is lost,
+    and nobody is told; other connections go on.
     `freeze` and `thaw`: nothing passes either way, and nobody is told.
     """
 
@@ -37,6 +39,7 @@ class Proxy:
         )
         self.lost = threading.Event()
         self._needle: bytes | None = None
+        self._last_words: bytes | None = None
         self._passing = threading.Event()
         self._passing.set()
         self._sockets: list[socket.socket] = []
@@ -49,6 +52,11 @@ class Proxy:
         """Arm it for one statement; `lost` is set when it has happened."""
         self.lost.clear()
         self._needle = needle
+
+    def silence(self, needle: bytes) -> None:
+        """Arm it for one connection; `lost` is set when it has fallen silent."""
+        self.lost.clear()
+        self._last_words = needle
 
     def freeze(self) -> None:
         """From now on bytes stay where they are."""
@@ -76,9 +84,11 @@ class Proxy:
                 client.close()
                 continue
             self._sockets += [client, server]
-            swallow = threading.Event()
+            swallow, silent = threading.Event(), threading.Event()
             for pump in (self._to_server, self._to_client):
-                threading.Thread(target=pump, args=(client, server, swallow), daemon=True).start()
+                threading.Thread(
+                    target=pump, args=(client, server, swallow, silent), daemon=True
+                ).start()
 
     def _reach(self) -> socket.socket:
         host, port = self._target
@@ -89,11 +99,18 @@ class Proxy:
         return server
 
     def _to_server(
-        self, client: socket.socket, server: socket.socket, swallow: threading.Event
-    ) -> None:
+        self, client: socket.socket, server: socket.socket, swallow: threading.Event,
+        silent: threading.Event,
+    ) -> None:  # fmt: skip
         with contextlib.suppress(OSError):
             while data := client.recv(_CHUNK):
                 self._passing.wait()
+                if self._last_words is not None and self._last_words in data:
+                    self._last_words = None
+                    silent.set()
+                    self.lost.set()
+                if silent.is_set():
+                    continue
                 if self._needle is not None and self._needle in data:
                     self._needle = None
                     swallow.set()
@@ -101,12 +118,15 @@ class Proxy:
         _break(server)
 
     def _to_client(
-        self, client: socket.socket, server: socket.socket, swallow: threading.Event
-    ) -> None:
+        self, client: socket.socket, server: socket.socket, swallow: threading.Event,
+        silent: threading.Event,
+    ) -> None:  # fmt: skip
         swallowed = b""
         with contextlib.suppress(OSError):
             while data := server.recv(_CHUNK):
                 self._passing.wait()
+                if silent.is_set():
+                    continue
                 if not swallow.is_set():
                     client.sendall(data)
                     continue
