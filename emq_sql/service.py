@@ -23,11 +23,13 @@ from emq_sql.upkeep.maintenance import Maintenance
 from emq_sql.worker.bell import Bell
 from emq_sql.worker.handler import Handler
 from emq_sql.worker.identity import version
+from emq_sql.worker.overdue import Overdue
 from emq_sql.worker.settings import WorkerSettings
 from emq_sql.worker.worker import Worker
 
 log = logging.getLogger("emq_sql.service")
 
+LAST_PATIENCE = 15.0  # seconds after the grace in which everything must have ended
 CONNECTIONS = 4  # the loop, the lease keeper, upkeep and the bell; handlers have their own
 
 
@@ -42,8 +44,9 @@ def run_service(
 
     The first signal ends the claiming and lets handlers run on for `settings.grace`, the second
     releases what is held at once. 0: everything was settled or released; 1: the database could not
-    be reached for that (the leases end by themselves), or kept refusing. When handlers still run at
-    the end, the process is ended here, since nothing else could end their threads.
+    be reached for that (the leases end by themselves), or kept refusing, or something hung for
+    `LAST_PATIENCE` seconds after the grace. When handlers still run at the end, the process is
+    ended here, since nothing else could end their threads.
     Raises, before anything is claimed, SchemaMissing, SchemaTooOld or SchemaTooNew,
     EnvironmentMismatch, or a DatabaseTrouble. Belongs into the main thread, which gets the signals.
     """
@@ -58,7 +61,7 @@ def run_service(
         settings.concurrency, CONNECTIONS,
     )  # fmt: skip
     code = 0
-    with _signals(worker):
+    with _signals(worker, settings.grace.total_seconds()):
         upkeep.start()
         bell.start()
         try:
@@ -96,11 +99,12 @@ def _check(
 
 
 @contextmanager
-def _signals(worker: Worker) -> Iterator[None]:
+def _signals(worker: Worker, grace: float) -> Iterator[None]:
     """SIGTERM and SIGINT reach the worker; the former handlers are put back."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    overdue = Overdue()
     seen = 0
 
     def stop(_number: int, _frame: FrameType | None) -> None:
@@ -108,15 +112,19 @@ def _signals(worker: Worker) -> Iterator[None]:
         seen += 1
         if seen == 1:
             worker.drain()
+            overdue.expect(grace + LAST_PATIENCE)
         else:
             worker.release_now()
+            overdue.expect(LAST_PATIENCE)
 
     former = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    overdue.start()
     try:
         yield
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
+        overdue.stop()
 
 
 def _leave(code: int, hanging: int) -> None:

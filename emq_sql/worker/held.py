@@ -133,7 +133,8 @@ class Held:
         """(to extend, to extend by a wish, to ask about, when to look again) at `now`.
 
         Those in the three lists are in the keeper's hands. Asked about are those that their handler
-        completed: an extension after its commit would be refused, and recorded as if stale.
+        completed, or that hang in other hands (a process that was frozen finds all hands full): an
+        extension after a commit would be refused, and recorded as if stale.
         """
         usual: list[Entry] = []
         wished: list[Entry] = []
@@ -144,21 +145,28 @@ class Held:
                 if entry.lost:
                     continue
                 due = entry.extension_due()
+                hanging = entry.hands not in {None, "keeper"}
                 if due <= now and not self._take(entry, "keeper", now):
                     due = now + _SHORTEST_BUSY
                 if due > now:
                     soonest = due if soonest is None else min(soonest, due)
-                elif entry.own is not None:
+                elif entry.own is not None or hanging:
                     completing.append(entry)
                 else:
                     (usual if entry.ask is None else wished).append(entry)
         return usual, wished, completing, soonest
 
-    def extended(self, entries: Sequence[Entry], answers: Sequence[Answer], sent: float) -> None:
-        """Write down the answers to an extension sent at `sent`."""
+    def extended(
+        self, entries: Sequence[Entry], answers: Sequence[Answer], sent: float,
+        ask: Ask | None = None,
+    ) -> None:  # fmt: skip
+        """Write down the answers to an extension sent at `sent`, which `ask` wished for.
+
+        A wish that came while the usual extension was under way is not answered by it.
+        """
+        wish = ask.lease if ask is not None else None
         with self._changed:
             for entry, answer in zip(entries, answers, strict=True):
-                wish = entry.ask.lease if entry.ask else None
                 if answer == "done":
                     entry.extended(sent, wish or entry.lease.lease)
                 elif answer == "busy":
@@ -170,7 +178,7 @@ class Held:
                 else:
                     entry.lost = True
                     entry.cancelled.set()
-                if entry.ask is not None:
+                if entry.ask is not None and (entry.ask is ask or answer == "lost"):
                     entry.ask.answer = answer
                     entry.ask.answered.set()
                     entry.ask = None

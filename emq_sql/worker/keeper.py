@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from time import monotonic
 from typing import Any
 
@@ -15,7 +14,7 @@ from emq_sql.crashpoints import crash_point
 from emq_sql.errors import EmqError, Refused, SchemaError
 from emq_sql.protocol import holding
 from emq_sql.protocol.link import Link
-from emq_sql.worker.entry import Entry
+from emq_sql.worker.entry import Ask, Entry
 from emq_sql.worker.held import Held
 from emq_sql.worker.patience import Patience
 
@@ -23,6 +22,7 @@ log = logging.getLogger("emq_sql.worker.keeper")
 
 SEEN_EVERY = 10.0
 MOST_REFUSALS = 10  # in a row: about half a minute
+SHORTEST_CALL = 2.0  # seconds; a busy database is no dead one
 
 
 class Keeper:
@@ -104,10 +104,12 @@ class Keeper:
     def _turn(self) -> float:
         usual, wished, completing, soonest = self._held.take_due(monotonic())
         try:
-            usual += [entry for entry in completing if self._must_extend(entry)]
-            self._extend(usual, None)
+            for entry in completing:
+                if self._must_extend(entry):
+                    (usual if entry.ask is None else wished).append(entry)
+            self._extend(usual)
             for entry in wished:
-                self._extend([entry], entry.ask.lease if entry.ask else None)
+                self._extend([entry], entry.ask)
         finally:
             self._held.put_down([*usual, *wished, *completing], "keeper")
         if usual or wished or completing:
@@ -129,7 +131,8 @@ class Keeper:
         if self._held.may_wait(entry, monotonic()):
             return False
         outcome = self._link.call(
-            lambda conn: holding.outcome(conn, self._schema, entry.lease.id, entry.lease.fence)
+            lambda conn: holding.outcome(conn, self._schema, entry.lease.id, entry.lease.fence),
+            _limit([entry]),
         )
         if outcome == "yours":
             self._held.rolled_back(entry)
@@ -137,16 +140,24 @@ class Keeper:
         self._held.ended(entry, outcome)
         return False
 
-    def _extend(self, entries: Sequence[Entry], lease: timedelta | None) -> None:
+    def _extend(self, entries: Sequence[Entry], ask: Ask | None = None) -> None:
         if not entries:
             return
         leases = [entry.lease for entry in entries]
+        lease = ask.lease if ask is not None else None
         sent = monotonic()
         answers = self._link.call(
-            lambda conn: holding.extend(conn, self._schema, leases, lease, own=True)
+            lambda conn: holding.extend(conn, self._schema, leases, lease, own=True),
+            _limit(entries),
         )
         crash_point("during-extend")
-        self._held.extended(entries, answers, sent)
+        self._held.extended(entries, answers, sent, ask)
         for entry, answer in zip(entries, answers, strict=True):
             if answer == "lost":
                 log.warning("%s: lease lost, its handler is told to stop", entry)
+
+
+def _limit(entries: Sequence[Entry]) -> float:
+    """How long to wait for an answer, so that there is time to ask again on a new connection."""
+    shortest = min(entry.lease.lease for entry in entries)
+    return max(shortest.total_seconds() / 4, SHORTEST_CALL)

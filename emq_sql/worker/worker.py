@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 
 from emq_sql.crashpoints import crash_point
-from emq_sql.errors import EmqError, Refused, SchemaError
+from emq_sql.errors import BadInput, EmqError, Refused, Retryable, SchemaError
 from emq_sql.job import Answer, Claimed
 from emq_sql.protocol import claiming, upkeep
 from emq_sql.protocol.link import Connect, Link
@@ -61,6 +61,7 @@ class Worker:
         self._schema = schema
         self._handlers = handlers
         self._settings = settings
+        self._link = Link(connect, f"emq claim {self.name}")
         self._held = Held()
         # Endings, queues that were rung for, or None to look around. A SimpleQueue is the one
         # queue that a signal handler may put into.
@@ -96,11 +97,13 @@ class Worker:
         """Claim nothing more; handlers may run on for `grace`, then what is left is released."""
         if self._drain_by is None:
             self._drain_by = monotonic() + self._settings.grace.total_seconds()
+        self._link.hurry(RELEASE_PATIENCE)
         self._inbox.put(None)
 
     def release_now(self) -> None:
         """Claim nothing more and release what is held, at no cost for the jobs."""
         self._drain_by = monotonic()
+        self._link.hurry(RELEASE_PATIENCE)
         self._inbox.put(None)
 
     def wake(self, queue: str | None = None) -> None:
@@ -113,7 +116,6 @@ class Worker:
         Raises Refused or a SchemaError when the server keeps refusing the claims; the jobs held by
         then are released first.
         """
-        self._link = Link(self._connect, f"emq claim {self.name}")
         self._settler = Settler(self._link, self._schema, self._held)
         keeper_link = Link(self._connect, f"emq keep {self.name}")
         keeper = Keeper(keeper_link, self._schema, self._held, self._seen, self.wake)
@@ -236,9 +238,11 @@ class Worker:
                 )
             else:
                 claimed = self._link.call(lambda conn: self._claimer.send(conn, request, self.name))
-        except Refused as error:
+        except (Refused, BadInput) as error:
             self._settler.refused(batch, error)
             raise
+        except Retryable:
+            raise  # nothing was done: there is nothing to read back
         except EmqError:
             self._claimer.doubt(request)
             self._settler.unsure(batch)

@@ -154,3 +154,26 @@ def test_nothing_is_asked_about_a_job_while_its_completing_transaction_is_open(
         assert not register.may_wait(job, now)
         register.rolled_back(job)
         assert register.take_due(now + 1)[:3] == ([job], [], [])
+
+
+def test_a_wish_is_not_answered_by_an_extension_that_was_under_way_before_it() -> None:
+    job = entry(HANDLER, lease=timedelta(seconds=3), sent=100.0)
+    register = held(job)
+    usual = register.take_due(101.5)[0]
+    ask, _ = register.wish(job, timedelta(hours=1))
+    register.extended(usual, ["done"], 101.5)
+    register.put_down(usual, "keeper")
+    assert ask.answer is None
+    assert register.deadline(job) == 104.5
+    wished = register.take_due(101.6)[1]
+    register.extended(wished, ["done"], 101.6, ask)
+    assert ask.answer == "done"
+    assert register.deadline(job) == 3701.6
+
+
+def test_a_row_in_hands_that_hang_is_asked_about_before_it_is_extended() -> None:
+    job = entry(HANDLER, lease=timedelta(seconds=3), sent=100.0)
+    register = held(job)
+    assert register.take(job, "settler")
+    frozen = job.hands_since + 60
+    assert register.take_due(frozen)[:3] == ([], [], [job])
