@@ -79,7 +79,7 @@ def storable_result(value: object, limit: int = RESULT_LIMIT) -> str:
     """
     try:
         return encode_result(value, limit)
-    except Exception as error:  # noqa: BLE001 - also what a subclass of dict raises when read
+    except BaseException as error:  # noqa: BLE001 - also what a subclass of dict raises when read
         why = f"{error}" if isinstance(error, (BadPayload, PayloadTooLarge)) else ""
         why = why or f"The result raised {type(error).__name__} while it was read."
         return json.dumps({UNSTORABLE: why[:_WHY_LENGTH]})

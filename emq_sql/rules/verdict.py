@@ -59,7 +59,7 @@ def raised(
     text = error_text(error)
     try:
         wait = delay(policy, failures + 1, rng)
-    except Exception as trouble:  # noqa: BLE001 - the function is the application's own
+    except BaseException as trouble:  # noqa: BLE001 - the function is the application's own
         wait = delay(DEFAULT, failures + 1, rng)
         note = storable(f"The backoff raised {_summary(trouble)[:300]}; the default one is used.\n")
         text = note + shortened(text, ERROR_LIMIT - len(note.encode()))
@@ -74,7 +74,7 @@ def error_text(error: BaseException, limit: int = ERROR_LIMIT) -> str:
     """
     try:
         text = "".join(traceback.format_exception(error))
-    except Exception:  # noqa: BLE001 - an exception may break the very code that prints it
+    except BaseException:  # noqa: BLE001 - an exception may break the very code that prints it
         text = f"{_summary(error)}\n(its traceback could not be printed)\n"
     return shortened(storable(text), limit)
 
@@ -109,5 +109,5 @@ def _gap(size: int) -> str:
 def _summary(error: BaseException) -> str:
     try:
         return f"{type(error).__name__}: {error}"
-    except Exception:  # noqa: BLE001 - a broken __str__ must not hide which error it was
+    except BaseException:  # noqa: BLE001 - a broken __str__ must not hide which error it was
         return type(error).__name__

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import inspect
 import logging
+import os
 import random
+import sys
 import threading
+import traceback
 from collections.abc import Awaitable, Callable
 from queue import SimpleQueue
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 from emq_sql.crashpoints import crash_point
 from emq_sql.errors import BadPayload, LeaseLost
@@ -29,6 +33,8 @@ log = logging.getLogger("emq_sql.worker")
 class Executor:
     """`slots` daemon threads. A handler that hangs costs its slot and nothing else.
 
+    A handler that forks and returns in the child as well ends that child there: the job is its
+    parent's, and the child would keep the parent's connections open after it.
     `ended(entry, ending)` is called in the handler's thread, with None when nothing is left to be
     settled; the slot is free by then. A snooze is told at once, before the handler has returned.
     """
@@ -41,6 +47,7 @@ class Executor:
         complete_in: CompleteIn,
         ended: Callable[[Entry, Ending | None], None],
     ) -> None:
+        self._pid = os.getpid()
         self._slots = slots
         self._held = held
         self._schema = schema
@@ -91,8 +98,13 @@ class Executor:
             value = contextvars.copy_context().run(self._call, handler, entry)
         except BaseException as error:  # noqa: BLE001 - also SystemExit: a job ends, not the worker
             trouble = error
+        if os.getpid() != self._pid:
+            _leave_child(trouble)
         crash_point("after-effect")
-        ending = self._ending(entry, handler, value, trouble)
+        try:
+            ending = self._ending(entry, handler, value, trouble)
+        except BaseException as error:  # noqa: BLE001 - a result that raises when it is read
+            ending = verdict.raised(error, entry.claimed.failures, None, self._rng)
         if self._held.decide(entry):
             return ending
         if trouble is not None:
@@ -127,6 +139,16 @@ class Executor:
 
     def _snooze(self, entry: Entry, ending: Snoozed) -> None:
         self._ended(entry, ending)
+
+
+def _leave_child(trouble: BaseException | None) -> NoReturn:
+    code = trouble.code if isinstance(trouble, SystemExit) else int(trouble is not None)
+    with contextlib.suppress(Exception):
+        if trouble is not None and not isinstance(trouble, SystemExit):
+            traceback.print_exception(trouble)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code if isinstance(code, int) else int(code is not None))
 
 
 async def _outcome(value: Awaitable[Any]) -> Any:

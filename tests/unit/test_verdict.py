@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from datetime import timedelta
 from typing import Any
 
@@ -58,7 +59,9 @@ def test_a_handler_that_raised_has_failed_with_its_traceback_and_a_delay() -> No
     assert verdict.error.endswith("ValueError: no such order\n")
 
 
-@pytest.mark.parametrize("policy", [lambda _: 1 / 0, lambda _: None, lambda _: -1, "5"])
+@pytest.mark.parametrize(
+    "policy", [lambda _: 1 / 0, lambda _: None, lambda _: -1, lambda _: sys.exit(3), "5"]
+)
 def test_a_backoff_that_fails_does_not_keep_a_job_from_being_put_back(policy: Any) -> None:
     verdict = raised(error_of(fail, "x" * 20_000), 0, policy, random.Random(0))
     assert timedelta(0) < verdict.delay <= timedelta(seconds=2)

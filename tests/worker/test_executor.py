@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import os
+import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
@@ -118,6 +121,32 @@ def test_a_result_that_cannot_be_stored_does_not_fail_the_job(room: Room) -> Non
     ending = room.run(lambda: {1, 2})
     assert isinstance(ending, Completed)
     assert "emq_unstorable" in ending.result
+
+
+def test_a_result_that_exits_when_it_is_read_ends_its_job_and_not_the_thread(room: Room) -> None:
+    class Exits(dict[str, int]):
+        def items(self) -> Any:
+            raise SystemExit(3)
+
+    assert isinstance(room.run(lambda: Exits(a=1)), Completed)
+    assert room.run(lambda: "next") == Completed('"next"')
+
+
+def test_a_child_that_a_handler_forks_ends_where_the_handler_ends(room: Room) -> None:
+    def function(code: int) -> int:
+        child = os.fork()
+        if child == 0:
+            sys.exit(code)
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            if (ended := os.waitpid(child, os.WNOHANG))[0]:
+                return os.waitstatus_to_exitcode(ended[1])
+            time.sleep(0.01)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return -1
+
+    assert room.run(function, {"code": 7}) == Completed("7")
 
 
 def test_what_one_job_sets_in_its_context_the_next_does_not_see(room: Room) -> None:
