@@ -692,6 +692,10 @@ begin
   select q.last_value into v_hi from emq.ord_seq q;
   if s.n is null then
     s.t := '-infinity';
+  end if;
+  -- 0. Every ten minutes, and at first, the floors are sought from the bottom.
+  if s.n is null or s.cand_t is null
+     or div(extract(epoch from s.cand_t), 600) <> div(extract(epoch from clock_timestamp()), 600) then
     s.reap_from := '-infinity';
     s.promote_from := '-infinity';
   end if;
@@ -821,7 +825,7 @@ begin
         from emq.dead d where d.id = j.id
       union all
       select r.status, r.attempts, r.stalled, r.failures, r.worker, r.claimed_at, r.finished_at, 5
-        from emq.archive r where r.id = j.id and r.finished_at >= j.enqueued_at
+        from emq.archive r where r.id = j.id and r.finished_at > j.enqueued_at - interval '1 h'
     ) w
    where j.id = p_id
    order by w.precedence
@@ -1221,7 +1225,7 @@ begin
     'with c as materialized (
        select a.id, a.finished_at from emq.%I a where a.id > $1 order by a.id limit $2
      ), d as (
-       delete from emq.job y using c where y.id = any (array[c.id]) and y.enqueued_at <= c.finished_at
+       delete from emq.job y using c where y.id = any (array[c.id]) and y.enqueued_at < c.finished_at + interval ''1 h''
      )
      select count(*), (array_agg(c.id order by c.id desc))[1] from c', v_t)
     into v_n, v_upto
@@ -1820,7 +1824,7 @@ CREATE VIEW emq.misplaced AS
  SELECT j.id,
     count(p.id) AS places
    FROM (emq.job j
-     LEFT JOIN p ON (((p.id = j.id) AND (COALESCE(p.at, 'infinity'::timestamp with time zone) >= j.enqueued_at))))
+     LEFT JOIN p ON (((p.id = j.id) AND (COALESCE(p.at, 'infinity'::timestamp with time zone) > (j.enqueued_at - '01:00:00'::interval)))))
   GROUP BY j.id
  HAVING (count(p.id) <> 1)
 UNION ALL

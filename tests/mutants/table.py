@@ -414,6 +414,13 @@ MUTANTS = (
         "maintain", "if s.t > v_now or s.cand_t > v_now then", "if false then",
     ),
     mutant(
+        "floors_never_sought_anew",
+        PROTOCOL + "test_maintain.py::test_what_lies_below_a_floor_is_found_again_within_ten_minutes",
+        "maintain",
+        "\n     or div(extract(epoch from s.cand_t), 600)"
+        " <> div(extract(epoch from clock_timestamp()), 600)",
+    ),
+    mutant(
         "one_day_stops_maintain",
         PROTOCOL + "test_partitions.py"
         "::test_rows_in_the_default_stop_their_own_day_only_and_not_maintain",
@@ -444,7 +451,7 @@ MUTANTS = (
     mutant(
         "retire_any_envelope",
         PROTOCOL + "test_retire.py::test_a_row_that_comes_late_is_visited_before_the_drop",
-        "retire", " and y.enqueued_at <= c.finished_at",
+        "retire", " and y.enqueued_at < c.finished_at + interval ''1 h''",
     ),
     mutant(
         "retire_beside_a_writer",

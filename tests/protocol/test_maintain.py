@@ -76,3 +76,20 @@ def test_a_clock_that_was_set_back_makes_the_floors_start_afresh(ledger: Ledger)
     assert ledger.place(later) == "pending"
     ledger.maintain()
     assert ledger.one(f"select reap_from = '-infinity' and promote_from = '-infinity' {NEWEST}")
+
+
+def test_what_lies_below_a_floor_is_found_again_within_ten_minutes(ledger: Ledger) -> None:
+    """As after a clock that went back and caught up unnoticed: the floors are above what is there.
+
+    The clock of the server cannot be moved here, so the floors are, and the last pass into the past.
+    """
+    held = ledger.abandoned()
+    later = ledger.add_one(delay="1 ms")
+    ledger.wait("not exists (select from emq.scheduled where run_at > clock_timestamp())")
+    ledger.run(
+        "insert into emq.settled (w, t, reap_from, promote_from, cand_w, cand_t)"
+        " select 0, f, f, f, 0, f - interval '10 min' from (select clock_timestamp() as f) x"
+    )
+    ledger.maintain()
+    ledger.maintain()
+    assert ledger.place(held.id) == ledger.place(later) == "pending"

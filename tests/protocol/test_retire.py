@@ -120,6 +120,15 @@ def test_an_open_writer_of_that_day_makes_the_first_step_busy(
     other.conn.rollback()
 
 
+def test_a_job_that_finished_before_it_was_enqueued_leaves_no_envelope(
+    ledger: Ledger, day: date
+) -> None:
+    held = finished(ledger, 3, day)
+    ledger.run("update emq.job set enqueued_at = enqueued_at + interval '5 h 50 min'")
+    assert ledger.retire(day) == ("dropped", 0)
+    assert envelopes(ledger, held) == 0
+
+
 def test_a_row_that_comes_late_is_visited_before_the_drop(ledger: Ledger, day: date) -> None:
     """And an envelope that was enqueued again is not deleted by the second visit."""
     late = ledger.start("old")  # its id is below those that the first step visits

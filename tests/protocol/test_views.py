@@ -135,6 +135,15 @@ def test_misplaced_shows_a_job_in_two_places_in_none_and_without_envelope(
     other.conn.rollback()
 
 
+def test_a_job_that_finished_before_it_was_enqueued_is_in_its_place(ledger: Ledger) -> None:
+    """As when the clock went back in between; it cannot be moved here, so the instant is."""
+    held = ledger.start()
+    ledger.complete(held)
+    ledger.run("update emq.job set enqueued_at = enqueued_at + interval '50 min'")
+    assert ledger.place(held.id) == "completed"
+    assert ledger.rows("select * from emq.misplaced") == []
+
+
 def test_workers_are_shown_until_they_leave(ledger: Ledger) -> None:
     for slots in (4, 6):
         ledger.rows("select emq.worker_seen('w1', array['a', 'b'], %s, '0.1')", slots)

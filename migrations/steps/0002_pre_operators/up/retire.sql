@@ -11,8 +11,8 @@
 -- Three facts make it exact. A closed day can still get a row (its writer read the clock before
 -- midnight), so the rows are counted again under SHARE before the drop, and more than were visited
 -- means over again. An id that was retired in an earlier step may have been enqueued again and
--- live, so each row is visited once (`upto`), and an envelope younger than the archive row is not
--- its own. An old snapshot would not see the late row, so only READ COMMITTED will do.
+-- live, so each row is visited once (`upto`), and an envelope younger than the archive row by an
+-- hour (less is a clock that went back) is not its own. An old snapshot would not see the late row, so only READ COMMITTED will do.
 create function emq.retire(
   p_day date, p_limit int default 10000, out status text, out remaining bigint
 )
@@ -56,7 +56,7 @@ begin
     'with c as materialized (
        select a.id, a.finished_at from emq.%I a where a.id > $1 order by a.id limit $2
      ), d as (
-       delete from emq.job y using c where y.id = any (array[c.id]) and y.enqueued_at <= c.finished_at
+       delete from emq.job y using c where y.id = any (array[c.id]) and y.enqueued_at < c.finished_at + interval ''1 h''
      )
      select count(*), (array_agg(c.id order by c.id desc))[1] from c', v_t)
     into v_n, v_upto

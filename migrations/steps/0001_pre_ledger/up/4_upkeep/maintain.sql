@@ -12,6 +12,9 @@
 -- the floors of claim. 2 s of slack are for small steps of the clock; a mark in the future (the
 -- clock went back, the sequence was set back) starts afresh, and so does a table without its row. After a restart a prepared transaction has lost its backend's
 -- name in pg_locks, so any `-1/xid` holder is waited for.
+-- A clock that went back and has caught up before the next pass leaves no trace, and the leases given
+-- meanwhile may end below a floor. So now and then the floors are sought anew; under a pinned
+-- horizon that one pass walks the dead rows.
 create function emq.maintain(
   p_limit int default 1000,
   out ran boolean, out promoted int, out recovered int, out dead int
@@ -45,6 +48,10 @@ begin
   select q.last_value into v_hi from emq.ord_seq q;
   if s.n is null then
     s.t := '-infinity';
+  end if;
+  -- 0. Every ten minutes, and at first, the floors are sought from the bottom.
+  if s.n is null or s.cand_t is null
+     or div(extract(epoch from s.cand_t), 600) <> div(extract(epoch from clock_timestamp()), 600) then
     s.reap_from := '-infinity';
     s.promote_from := '-infinity';
   end if;

@@ -34,7 +34,7 @@ begin
         from emq.dead d where d.id = j.id
       union all
       select r.status, r.attempts, r.stalled, r.failures, r.worker, r.claimed_at, r.finished_at, 5
-        from emq.archive r where r.id = j.id and r.finished_at >= j.enqueued_at
+        from emq.archive r where r.id = j.id and r.finished_at > j.enqueued_at - interval '1 h'
     ) w
    where j.id = p_id
    order by w.precedence
