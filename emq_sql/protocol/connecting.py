@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,6 +25,7 @@ _SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 _SETTINGS: dict[str, Any] = {
     "prepare_threshold": None, "fallback_application_name": "emq_sql", "client_encoding": "utf8",
 }  # fmt: skip
+_CONNECT_TIMEOUT = 10  # seconds; psycopg's own, 130, outlasts any lease
 _EXAMPLES = 'For example "postgresql://user@host/name" or "host=... dbname=...".'
 
 
@@ -66,7 +67,7 @@ def _made(database: str | URL) -> Engine:
             hint='Use "postgresql+psycopg://" (or "postgresql://").',
         )
     return sqlalchemy.create_engine(
-        url.set(drivername="postgresql+psycopg"), connect_args=_SETTINGS
+        url.set(drivername="postgresql+psycopg"), connect_args=_settings(url.query)
     )
 
 
@@ -77,7 +78,13 @@ def _of_dsn(dsn: str) -> Engine:
         said = {}
     if not said:
         raise BadSetting("The database setting is neither a URL nor a DSN.", hint=_EXAMPLES)
-    return sqlalchemy.create_engine("postgresql+psycopg://", connect_args=said | _SETTINGS)
+    return sqlalchemy.create_engine("postgresql+psycopg://", connect_args=said | _settings(said))
+
+
+def _settings(said: Mapping[str, Any]) -> dict[str, Any]:
+    if "connect_timeout" in said or "PGCONNECT_TIMEOUT" in os.environ:
+        return _SETTINGS
+    return _SETTINGS | {"connect_timeout": _CONNECT_TIMEOUT}
 
 
 def _forgotten_by_children(engine: Engine) -> Engine:

@@ -50,6 +50,19 @@ def test_the_database_may_be_written_in_many_ways(db: Database, form: str) -> No
     emq.engine.dispose()
 
 
+@pytest.mark.parametrize("given", [None, "77"])
+@pytest.mark.parametrize("form", ["postgresql", "keywords", "url object"])
+def test_a_server_that_does_not_answer_is_waited_for_ten_seconds_unless_the_setting_says_other(
+    db: Database, monkeypatch: pytest.MonkeyPatch, form: str, given: str | None
+) -> None:
+    monkeypatch.delenv("PGCONNECT_TIMEOUT", raising=False)
+    dsn = db.dsn if given is None else f"{db.dsn}&connect_timeout={given}"
+    emq = EMQ(forms(dsn)[form])
+    with emq.connection() as conn:
+        assert conn.info.get_parameters()["connect_timeout"] == (given or "10")
+    emq.engine.dispose()
+
+
 def test_a_url_of_libpq_may_name_several_hosts(db: Database) -> None:
     said = conninfo_to_dict(db.dsn)
     place = f"{quote(str(said['host']), safe='')}:{said.get('port', 5432)}"
