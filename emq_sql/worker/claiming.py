@@ -99,6 +99,11 @@ class Claimer:
         """Claims that may still turn out to have committed."""
         return len(self._doubts)
 
+    @property
+    def unread(self) -> bool:
+        """Whether there is one that the database could not even be asked about."""
+        return any(doubt.reads == 0 for doubt in self._doubts)
+
     def read_back(self, call: Callable[..., list[Claimed]], now: float) -> list[Entry]:
         """What lost claims hold, if anything yet: so no job waits out a lease that nobody has."""
         found: list[Entry] = []

@@ -296,7 +296,9 @@ class Worker:
             self._try_quietly()
         for entry in self._held.entries():
             log.error("%s could not be released; its lease ends by itself", entry)
-        self._released_all = not len(self._held)
+        if self._claimer.unread:
+            log.error("a claim was not answered; what it may hold comes back when its lease ends")
+        self._released_all = not (len(self._held) or self._claimer.unread)
 
     def _release(self, entry: Entry) -> None:
         if self._held.decide(entry):

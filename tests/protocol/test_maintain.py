@@ -81,7 +81,7 @@ def test_a_clock_that_was_set_back_makes_the_floors_start_afresh(ledger: Ledger)
 def test_what_lies_below_a_floor_is_found_again_within_ten_minutes(ledger: Ledger) -> None:
     """As after a clock that went back and caught up unnoticed: the floors are above what is there.
 
-    The clock of the server cannot be moved here, so the floors are, and the last pass into the past.
+    The clock of the server cannot be moved here, so the floors are, and the last pass backwards.
     """
     held = ledger.abandoned()
     later = ledger.add_one(delay="1 ms")

@@ -104,6 +104,16 @@ def test_a_claim_in_doubt_is_read_back_until_it_is_found() -> None:
     assert answers == []
 
 
+def test_a_claim_in_doubt_is_unread_until_the_database_has_answered_about_it() -> None:
+    of = claimer()
+    assert not of.unread
+    of.doubt(asked(of))
+    assert of.unread
+    of.read_back(lambda _: [], 0.0)
+    assert of.doubts
+    assert not of.unread
+
+
 def test_a_claim_in_doubt_that_never_shows_up_is_given_up() -> None:
     of = claimer()
     of.doubt(asked(of))
