@@ -30,10 +30,11 @@ def test_a_worker_whose_keeper_hears_nothing_claims_again_on_a_new_connection(
         field.until_started(1)
         proxy.silence(b"emq.extend(")
         wait_for(lambda: "no extension within its lease" in worker.said(), "lapse", field)
+        field.let_go()  # upkeep may have put it back by now, and then it runs again
         field.enqueue("plain", 5)
         field.until_archived(6)
         assert worker.process.poll() is None
-    assert field.one("select count(*) from emq.refusal") == 0
+    assert field.one("select count(*) from emq.refusal where verb <> 'complete'") == 0
 
 
 def test_a_worker_that_reaches_no_database_any_more_ends_when_it_is_told_to(field: Field) -> None:
