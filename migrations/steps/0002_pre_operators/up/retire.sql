@@ -12,7 +12,8 @@
 -- midnight), so the rows are counted again under SHARE before the drop, and more than were visited
 -- means over again. An id that was retired in an earlier step may have been enqueued again and
 -- live, so each row is visited once (`upto`), and an envelope younger than the archive row by an
--- hour (less is a clock that went back) is not its own. An old snapshot would not see the late row, so only READ COMMITTED will do.
+-- hour (less is a clock that went back) is not its own. An old snapshot would not see the late row,
+-- so only READ COMMITTED will do.
 create function emq.retire(
   p_day date, p_limit int default 10000, out status text, out remaining bigint
 )

@@ -10,8 +10,9 @@
 -- writer reads the clock inside the statement that already holds the table lock. The floor is the
 -- first row visible in a later snapshot below t, else t. A mark w of ord_seq works the same way for
 -- the floors of claim. 2 s of slack are for small steps of the clock; a mark in the future (the
--- clock went back, the sequence was set back) starts afresh, and so does a table without its row. After a restart a prepared transaction has lost its backend's
--- name in pg_locks, so any `-1/xid` holder is waited for.
+-- clock went back, the sequence was set back) starts afresh, and so does a table without its row.
+-- After a restart a prepared transaction has lost its backend's name in pg_locks, so any `-1/xid`
+-- holder is waited for.
 -- A clock that went back and has caught up before the next pass leaves no trace, and the leases given
 -- meanwhile may end below a floor. So now and then the floors are sought anew; under a pinned
 -- horizon that one pass walks the dead rows.
