@@ -32,11 +32,11 @@ def driver_connection(handle: object) -> psycopg.Connection[Any]:
     with found():
         if isinstance(handle, _sessions()):
             session: Any = handle
-            return _driver(session.connection())
+            return driver_of(session.connection())
         if isinstance(handle, Connection):
             if not handle.in_transaction():
                 handle.begin()
-            return _driver(handle)
+            return driver_of(handle)
     raise UnsupportedHandle(
         f"A {type(handle).__module__}.{type(handle).__qualname__} cannot carry a transaction here.",
         hint="Give a SQLAlchemy Session or Connection, or a psycopg Connection (no engine, no"
@@ -51,7 +51,8 @@ def _sessions() -> Any:
     return tuple(kind for kind in kinds if kind is not None)
 
 
-def _driver(connection: Connection) -> psycopg.Connection[Any]:
+def driver_of(connection: Connection) -> psycopg.Connection[Any]:
+    """The psycopg connection under SQLAlchemy's; raises UnsupportedHandle for another driver."""
     driver = connection.connection.driver_connection
     if isinstance(driver, psycopg.Connection):
         return driver

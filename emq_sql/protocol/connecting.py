@@ -19,6 +19,7 @@ from sqlalchemy.engine import URL, Engine
 from sqlalchemy.engine import Connection as SQLAlchemyConnection
 
 from emq_sql.errors import BadSetting, UnsupportedHandle
+from emq_sql.protocol.adapt import driver_of
 from emq_sql.protocol.troubles import found, named
 
 _SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
@@ -109,9 +110,9 @@ def borrowed(engine: Engine) -> Iterator[psycopg.Connection[Any]]:
     connection = _checked_out(engine)
     try:
         connection.execution_options(isolation_level="AUTOCOMMIT")
-        yield _driver(connection)
+        yield driver_of(connection)
     finally:
-        if _driver(connection).closed:
+        if driver_of(connection).closed:
             connection.invalidate()
             engine.dispose()
         connection.close()
@@ -123,7 +124,7 @@ def dedicated(engine: Engine) -> psycopg.Connection[Any]:
     Made through the engine, so that its events (a password fetched at connect, say) take part.
     """
     connection = _checked_out(engine)
-    driver = _driver(connection)
+    driver = driver_of(connection)
     connection.detach()
     driver.rollback()
     driver.autocommit = True
@@ -136,13 +137,7 @@ def dedicated(engine: Engine) -> psycopg.Connection[Any]:
 def _checked_out(engine: Engine) -> SQLAlchemyConnection:
     with found():
         connection = engine.connect()
-        if _driver(connection).closed:  # another user of the pool put it back like that
+        if driver_of(connection).closed:  # another user of the pool put it back like that
             connection.invalidate()
             connection.connection  # noqa: B018 - takes another one
         return connection
-
-
-def _driver(connection: SQLAlchemyConnection) -> psycopg.Connection[Any]:
-    driver = connection.connection.driver_connection
-    assert isinstance(driver, psycopg.Connection)
-    return driver

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
-import random
 import threading
 from datetime import timedelta
 
 from emq_sql.errors import EmqError
 from emq_sql.protocol import upkeep
 from emq_sql.protocol.link import Connect, Link
-from emq_sql.rules.backoff import Backoff, delay
+from emq_sql.protocol.patience import Patience
 
 log = logging.getLogger("emq_sql.upkeep")
 
 LIMIT = 1000
 LONGEST_PASS = 60.0  # seconds; a pass that is cut short has done nothing, so this is ample
-_PAUSE = Backoff.exponential(0.1, cap=timedelta(seconds=10), minimum=0.02)
 
 
 class Maintenance:
@@ -38,9 +36,8 @@ class Maintenance:
         self._link = Link(connect, f"emq upkeep {who or os.getpid()}", LONGEST_PASS)
         self._schema = schema
         self._interval = interval
-        self._rng = random.Random()  # noqa: S311 - jitter, not a secret
         self._stopped = threading.Event()
-        self._failures = 0
+        self._patience = Patience()
         self._thread = threading.Thread(target=self._run, name="emq-upkeep", daemon=True)
 
     def start(self) -> None:
@@ -57,9 +54,9 @@ class Maintenance:
         while not self._stopped.is_set():
             try:
                 full = self._pass()
-                if self._failures:
+                if self._patience.failures:
                     log.info("upkeep goes on")
-                self._failures = 0
+                self._patience.succeeded()
             except EmqError as error:
                 self._trouble(error)
                 continue
@@ -68,7 +65,7 @@ class Maintenance:
                 self._trouble(error)
                 continue
             if not full:
-                self._stopped.wait(self._interval.total_seconds() * self._rng.uniform(0.75, 1.25))
+                self._stopped.wait(self._patience.jittered(self._interval))
         self._link.close()
 
     def _pass(self) -> bool:
@@ -78,7 +75,7 @@ class Maintenance:
         return done.promoted >= LIMIT or done.recovered + done.dead >= LIMIT
 
     def _trouble(self, error: Exception) -> None:
-        self._failures += 1
-        if self._failures == 1:
+        pause = self._patience.pause()
+        if self._patience.failures == 1:
             log.warning("upkeep waits for the database: %s", error)
-        self._stopped.wait(delay(_PAUSE, self._failures, self._rng).total_seconds())
+        self._stopped.wait(pause)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from emq_sql.errors import EmqError
 from emq_sql.protocol import bell
 from emq_sql.protocol.link import Link
-from emq_sql.worker.patience import Patience
+from emq_sql.protocol.patience import Patience
 
 log = logging.getLogger("emq_sql.worker.bell")
 

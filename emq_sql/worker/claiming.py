@@ -12,10 +12,10 @@ import psycopg
 
 from emq_sql.job import Claimed
 from emq_sql.protocol import claiming
+from emq_sql.protocol.patience import Patience
 from emq_sql.rules.lease import NONCE_BITS
 from emq_sql.worker.entry import Entry
 from emq_sql.worker.handler import Handler
-from emq_sql.worker.patience import Patience
 from emq_sql.worker.settings import WorkerSettings
 
 # A claim whose answer was lost may commit after the first question. Seconds after it was sent.

@@ -14,9 +14,9 @@ from emq_sql.crashpoints import crash_point
 from emq_sql.errors import EmqError, Refused, SchemaError
 from emq_sql.protocol import holding
 from emq_sql.protocol.link import Link
+from emq_sql.protocol.patience import Patience
 from emq_sql.worker.entry import Ask, Entry
 from emq_sql.worker.held import Held
-from emq_sql.worker.patience import Patience
 
 log = logging.getLogger("emq_sql.worker.keeper")
 

@@ -15,6 +15,7 @@ from emq_sql.errors import BadInput, EmqError, Refused, Retryable, SchemaError
 from emq_sql.job import Answer, Claimed
 from emq_sql.protocol import claiming, upkeep
 from emq_sql.protocol.link import Connect, Link
+from emq_sql.protocol.patience import Patience
 from emq_sql.rules import backoff
 from emq_sql.rules.verdict import Completed
 from emq_sql.worker.claiming import Claimer, Request
@@ -26,7 +27,6 @@ from emq_sql.worker.handler import Handler
 from emq_sql.worker.held import Held
 from emq_sql.worker.identity import Identity, version
 from emq_sql.worker.keeper import Keeper
-from emq_sql.worker.patience import Patience
 from emq_sql.worker.settings import WorkerSettings
 from emq_sql.worker.settling import Settler
 from emq_sql.worker.watch import Watch
