@@ -10,6 +10,7 @@ from uuid import UUID
 
 EnqueueStatus = Literal["enqueued", "scheduled", "duplicate"]
 Answer = Literal["done", "lost", "busy"]
+KeepAnswer = Literal["done", "lost", "busy", "cancelled"]
 PutBackAnswer = Literal["pending", "scheduled", "dead", "lost", "busy"]
 Outcome = Literal["yours", "completed", "cancelled", "discarded", "superseded", "dead", "unknown"]
 

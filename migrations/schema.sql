@@ -88,6 +88,19 @@ begin
 end $_$;
 
 --
+-- Name: bell_locks(text[]); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.bell_locks(p_queues text[]) RETURNS TABLE(queue text, lock integer)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+  select u.queue,
+         hashtext('emq.settled'::regclass::oid::text || '/' || (hashtext(u.queue) & 63)::text)
+    from unnest(p_queues) as u (queue)
+$$;
+
+--
 -- Name: cancel(uuid, text); Type: FUNCTION; Schema: emq; Owner: -
 --
 
@@ -655,6 +668,40 @@ CREATE FUNCTION emq.job_id(p_key text, p_at timestamp with time zone) RETURNS uu
 $$;
 
 --
+-- Name: keep(uuid[], bigint[], text[], interval); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.keep(p_ids uuid[], p_fences bigint[], p_queues text[] DEFAULT NULL::text[], p_lease interval DEFAULT NULL::interval, OUT answers text[], OUT paused text[]) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+declare
+  v_cancelled uuid[];
+begin
+  answers := emq.extend(p_ids, p_fences, p_lease);
+  if 'lost' = any (answers) then
+    select array_agg(x.id) into v_cancelled
+      from emq.archived((select array_agg(k.id) from unnest(p_ids, answers) as k (id, answer)
+                          where k.answer = 'lost')) x
+     where x.status = 'cancelled';
+    select array_agg(
+             case when k.answer = 'lost' and k.id = any (v_cancelled) then 'cancelled'
+                  else k.answer end order by k.i)
+      into answers
+      from unnest(p_ids, answers) with ordinality as k (id, answer, i);
+  end if;
+  select coalesce(array_agg(u.name), '{}') into paused
+    from unnest(p_queues) as u (name)
+   where exists (select 1 from emq.queue q where q.name = u.name and q.paused);
+end $$;
+
+--
 -- Name: maintain(integer); Type: FUNCTION; Schema: emq; Owner: -
 --
 
@@ -778,6 +825,34 @@ begin
   end if;
   perform 1 from emq.job x where x.id = p_id;
   return case when found then 'superseded' else 'unknown' end;
+end $$;
+
+--
+-- Name: park(text[]); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.park(p_queues text[]) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  v_want int[] := array(select distinct b.lock from emq.bell_locks(p_queues) b order by 1);
+  v_have int[] := array(
+    select l.objid::bigint::bit(32)::int from pg_locks l
+     where l.locktype = 'advisory' and l.pid = pg_backend_pid() and l.classid = 7306
+       and l.database = (select d.oid from pg_database d where d.datname = current_database()));
+  v_lock int;
+begin
+  foreach v_lock in array v_have loop
+    if v_lock <> all (v_want) then
+      perform pg_advisory_unlock_shared(7306, v_lock);
+    end if;
+  end loop;
+  foreach v_lock in array v_want loop
+    if v_lock <> all (v_have) then
+      perform pg_advisory_lock_shared(7306, v_lock);
+    end if;
+  end loop;
 end $$;
 
 --
@@ -1278,6 +1353,29 @@ CREATE FUNCTION emq.ring(p_queue text) RETURNS void
     AS $$ select pg_notify('emq.ring', p_queue) $$;
 
 --
+-- Name: ring_parked(text[]); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.ring_parked(p_queues text[]) RETURNS text[]
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  b record;
+  v_rung text[] := '{}';
+begin
+  for b in select distinct x.queue, x.lock from emq.bell_locks(p_queues) x loop
+    if pg_try_advisory_lock(7306, b.lock) then
+      perform pg_advisory_unlock(7306, b.lock);
+    else
+      perform pg_notify('emq.ring', b.queue);
+      v_rung := v_rung || b.queue;
+    end if;
+  end loop;
+  return v_rung;
+end $$;
+
+--
 -- Name: snooze(uuid[], bigint[], interval[]); Type: FUNCTION; Schema: emq; Owner: -
 --
 
@@ -1285,6 +1383,75 @@ CREATE FUNCTION emq.snooze(p_ids uuid[], p_fences bigint[], p_delays interval[])
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$ select emq.put_back('snooze', p_ids, p_fences, p_delays, null) $$;
+
+--
+-- Name: stall(uuid[], bigint[], text[]); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.stall(p_ids uuid[], p_fences bigint[], p_errors text[] DEFAULT NULL::text[]) RETURNS text[]
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+declare
+  r uuid[];
+  rf bigint[];
+  v_where text[];
+  v_rest text[];
+begin
+  with k as (
+    select u.id, u.fence, u.error from unnest(p_ids, p_fences, p_errors) as u (id, fence, error)
+     order by 1
+  ), x as materialized (
+    select k.* from k
+     cross join lateral (select 1 from emq.active a
+                          where a.id = k.id and a.fence = k.fence for update skip locked) l
+  ), d as (
+    delete from emq.active a using x
+     where a.id = any (array[x.id]) and a.fence = x.fence
+    returning a.id, a.fence, a.queue, a.attempts, a.rank, (a.stalled + 1)::smallint as stalled,
+              a.failures, a.claimed_at, a.lease_deadline, a.extensions, a.worker, x.error
+  ), m as materialized (
+    select d.*, j.lease_ms as own_lease_ms,
+           d.stalled >= coalesce(q.max_stalled, 3)
+             or d.stalled + d.failures >= coalesce(j.max_attempts, q.max_attempts, 25) as spent
+      from d
+      left join lateral (select y.max_stalled, y.max_attempts from emq.queue y
+                          where y.name = d.queue offset 0) q on true
+      left join lateral (select y.max_attempts, y.lease_ms from emq.job y
+                          where y.id = d.id offset 0) j on true
+  ), t as (
+    insert into emq.attempt
+      (id, fence, ended_at, claimed_at, lease_deadline, extensions, how, queue, worker, error)
+    select m.id, m.fence, clock_timestamp(), m.claimed_at, m.lease_deadline, m.extensions,
+           'stalled', m.queue, m.worker, m.error
+      from m
+  ), b as (
+    insert into emq.pending (id, queue, attempts, lease_ms, rank, stalled, failures)
+    select m.id, m.queue, m.attempts, m.own_lease_ms, m.rank & ~1, m.stalled, m.failures
+      from m where not m.spent
+  ), e as (
+    insert into emq.dead (id, fence, queue, attempts, rank, stalled, failures, reason, error)
+    select m.id, m.fence, m.queue, m.attempts, m.rank, m.stalled, m.failures, 'stalled', m.error
+      from m where m.spent
+  )
+  select array_agg(m.id), array_agg(m.fence),
+         array_agg(case when m.spent then 'dead' else 'pending' end)
+    into r, rf, v_where
+    from m;
+
+  v_rest := emq.rest(p_ids, p_fences, r, rf, 'stall');
+  return (
+    select coalesce(array_agg(
+             coalesce(case when k.answer = 'done' then v_where[array_position(r, k.id)] end, k.answer)
+             order by k.i), '{}')
+      from unnest(p_ids, v_rest) with ordinality as k (id, answer, i));
+end $$;
 
 --
 -- Name: story(uuid); Type: FUNCTION; Schema: emq; Owner: -
@@ -2088,6 +2255,12 @@ REVOKE ALL ON FUNCTION emq.archive_days(p_ahead integer, p_from date) FROM PUBLI
 REVOKE ALL ON FUNCTION emq.archived(p_ids uuid[]) FROM PUBLIC;
 
 --
+-- Name: FUNCTION bell_locks(p_queues text[]); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.bell_locks(p_queues text[]) FROM PUBLIC;
+
+--
 -- Name: FUNCTION cancel(p_id uuid, p_label text); Type: ACL; Schema: emq; Owner: -
 --
 
@@ -2178,6 +2351,12 @@ REVOKE ALL ON FUNCTION emq.id_time(p_id uuid) FROM PUBLIC;
 REVOKE ALL ON FUNCTION emq.job_id(p_key text, p_at timestamp with time zone) FROM PUBLIC;
 
 --
+-- Name: FUNCTION keep(p_ids uuid[], p_fences bigint[], p_queues text[], p_lease interval, OUT answers text[], OUT paused text[]); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.keep(p_ids uuid[], p_fences bigint[], p_queues text[], p_lease interval, OUT answers text[], OUT paused text[]) FROM PUBLIC;
+
+--
 -- Name: FUNCTION maintain(p_limit integer, OUT ran boolean, OUT promoted integer, OUT recovered integer, OUT dead integer); Type: ACL; Schema: emq; Owner: -
 --
 
@@ -2188,6 +2367,12 @@ REVOKE ALL ON FUNCTION emq.maintain(p_limit integer, OUT ran boolean, OUT promot
 --
 
 REVOKE ALL ON FUNCTION emq.outcome(p_id uuid, p_fence bigint) FROM PUBLIC;
+
+--
+-- Name: FUNCTION park(p_queues text[]); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.park(p_queues text[]) FROM PUBLIC;
 
 --
 -- Name: FUNCTION pause(p_queue text, p_label text); Type: ACL; Schema: emq; Owner: -
@@ -2286,10 +2471,22 @@ REVOKE ALL ON FUNCTION emq.retry(p_ids uuid[], p_fences bigint[], p_delays inter
 REVOKE ALL ON FUNCTION emq.ring(p_queue text) FROM PUBLIC;
 
 --
+-- Name: FUNCTION ring_parked(p_queues text[]); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.ring_parked(p_queues text[]) FROM PUBLIC;
+
+--
 -- Name: FUNCTION snooze(p_ids uuid[], p_fences bigint[], p_delays interval[]); Type: ACL; Schema: emq; Owner: -
 --
 
 REVOKE ALL ON FUNCTION emq.snooze(p_ids uuid[], p_fences bigint[], p_delays interval[]) FROM PUBLIC;
+
+--
+-- Name: FUNCTION stall(p_ids uuid[], p_fences bigint[], p_errors text[]); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.stall(p_ids uuid[], p_fences bigint[], p_errors text[]) FROM PUBLIC;
 
 --
 -- Name: FUNCTION story(p_id uuid); Type: ACL; Schema: emq; Owner: -

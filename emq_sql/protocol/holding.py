@@ -1,4 +1,4 @@
-"""What a holder may do with its leases: complete, retry, snooze, release, extend, guard, outcome.
+"""What a holder may do with its leases: complete, retry, snooze, release, stall, extend, keep, guard.
 
 Each is fenced: a stale fence changes nothing and is answered `lost`. `busy` means that an open
 transaction holds the row right now: ask again, never give up because of it.
@@ -13,7 +13,7 @@ from uuid import UUID
 
 import psycopg
 
-from emq_sql.job import Answer, Lease, Outcome, PutBackAnswer
+from emq_sql.job import Answer, KeepAnswer, Lease, Outcome, PutBackAnswer
 from emq_sql.protocol.adapt import cursor
 from emq_sql.protocol.troubles import named
 
@@ -39,9 +39,7 @@ def retry(
     recorded whatever it says.
     """
     query = f"select {schema}.retry(%s::uuid[], %s::bigint[], %s::interval[], %s::text[])"
-    if conn.info.parameter_status("server_encoding") not in _ANY_CHARACTER:
-        errors = [error.encode("ascii", "backslashreplace").decode() for error in errors]
-    return _call(conn, query, leases, [list(delays), list(errors)], own)
+    return _call(conn, query, leases, [list(delays), _in_characters_of(conn, errors)], own)
 
 
 def snooze(
@@ -70,6 +68,30 @@ def extend(
     return _call(conn, query, leases, [lease], own)
 
 
+def keep(
+    conn: psycopg.Connection[Any], schema: str, leases: Sequence[Lease], queues: Sequence[str],
+    lease: timedelta | None = None, *, own: bool = False,
+) -> tuple[list[KeepAnswer], list[str]]:  # fmt: skip
+    """Extend, and learn in the same statement which of these queues are paused; an answer may be
+    `cancelled` here, when an operator ended the job and with it the fence.
+    """
+    query = f"select answers, paused from {schema}.keep(%s::uuid[], %s::bigint[], %s, %s::interval)"
+    ids, fences = [held.id for held in leases], [held.fence for held in leases]
+    with named(own_transaction=own), cursor(conn) as c:
+        row = c.execute(query.encode(), [ids, fences, list(queues), lease]).fetchone()
+    assert row is not None
+    return row[0], row[1]
+
+
+def stall(
+    conn: psycopg.Connection[Any], schema: str, leases: Sequence[Lease], errors: Sequence[str],
+    *, own: bool = False,
+) -> list[PutBackAnswer]:  # fmt: skip
+    """The runs are known to be lost: what the reaper would do at the end of the lease, at once."""
+    query = f"select {schema}.stall(%s::uuid[], %s::bigint[], %s::text[])"
+    return _call(conn, query, leases, [_in_characters_of(conn, errors)], own)
+
+
 def guard(conn: psycopg.Connection[Any], schema: str, lease: Lease) -> None:
     """Hold the ownership of a job to the end of the transaction; raises LeaseLost if stale."""
     with named(), cursor(conn) as c:
@@ -83,6 +105,12 @@ def outcome(conn: psycopg.Connection[Any], schema: str, id: UUID, fence: int) ->
     assert row is not None
     answer: Outcome = row[0]
     return answer
+
+
+def _in_characters_of(conn: psycopg.Connection[Any], errors: Sequence[str]) -> list[str]:
+    if conn.info.parameter_status("server_encoding") in _ANY_CHARACTER:
+        return list(errors)
+    return [error.encode("ascii", "backslashreplace").decode() for error in errors]
 
 
 def _call(
