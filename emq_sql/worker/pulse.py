@@ -1,0 +1,152 @@
+"""What the threads of a worker say about themselves, for those who ask after its health."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from time import monotonic
+from typing import Literal
+
+LoopName = Literal["main", "keeper", "watch", "upkeep", "bell", "children", "health"]
+LoopState = Literal["starting", "running", "restarting", "failed", "ended"]
+
+# Seconds that one question to the database may take in all, connecting to several hosts included.
+# Its own limits are far shorter; a loop that outlasts this hangs for another reason.
+DATABASE_PATIENCE = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """One control loop as it last said. `due` is when it has promised to be back."""
+
+    at: float
+    due: float
+    state: LoopState = "starting"
+    restarts: int = 0
+    trouble: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Everything that was said, at one instant. All instants are of the monotonic clock."""
+
+    now: float
+    loops: dict[LoopName, Loop]
+    claimed_at: float | None
+    busy_at: float | None
+    draining: bool
+    keeping: bool
+    bell: bool
+    paused: tuple[str, ...]
+    slots: int
+    used: int
+    held: int
+    unknown: dict[str, int]
+
+
+@dataclass(slots=True)
+class _Work:
+    slots: int = 0
+    used: int = 0
+    held: int = 0
+    busy_at: float | None = None
+    unknown: dict[str, int] = field(default_factory=dict)
+
+
+class Pulse:
+    """Each thread says what it does, and whoever asks gets a `Reading`.
+
+    Thread safety: nothing here locks or waits, so a thread that hangs keeps no other from asking,
+    and signal handlers may say `drains`. Each loop's record is replaced by that loop alone.
+    """
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._loops: dict[LoopName, Loop] = {}
+        self._claimed_at: float | None = None
+        self._work = _Work()
+        self._draining = False
+        self._keeping = True
+        self._bell = False
+        self._paused: tuple[str, ...] = ()
+
+    def beat(self, loop: LoopName, within: float = 0.0, trouble: object = None) -> None:
+        """The loop is alive and will be back in `within` seconds; `trouble` is what it waits out."""
+        now = self._clock()
+        self._loops[loop] = replace(
+            self._of(loop, now),
+            at=now,
+            due=now + within,
+            state="running",
+            trouble=None if trouble is None else str(trouble),
+        )
+
+    def asks(self, loop: LoopName) -> None:
+        """The loop now asks the database, which may take a while and is no fault of the loop."""
+        now = self._clock()
+        before = self._of(loop, now)
+        self._loops[loop] = replace(before, at=now, due=now + DATABASE_PATIENCE, state="running")
+
+    def restarts(self, loop: LoopName, within: float, trouble: object) -> None:
+        """The loop raised, and is started again in so many seconds."""
+        now = self._clock()
+        before = self._of(loop, now)
+        self._loops[loop] = Loop(now, now + within, "restarting", before.restarts + 1, str(trouble))
+
+    def ends(self, loop: LoopName, *, failed: bool = False) -> None:
+        """The loop has ended: as it was told to, or because it could not be kept alive."""
+        now = self._clock()
+        state: LoopState = "failed" if failed else "ended"
+        self._loops[loop] = replace(self._of(loop, now), at=now, state=state)
+
+    def claims(self) -> None:
+        """A claim was answered, whether there were jobs or not."""
+        self._claimed_at = self._clock()
+
+    def works(self, slots: int, used: int, held: int) -> None:
+        """So many of the slots run a handler, and so many jobs are held."""
+        was = self._work
+        busy = was.used >= was.slots > 0 or used >= slots
+        busy_at = self._clock() if busy else was.busy_at
+        self._work = _Work(slots, used, held, busy_at, was.unknown)
+
+    def knows_not(self, task: str) -> None:
+        """A job came whose task this worker does not know."""
+        self._work.unknown = {**self._work.unknown, task: self._work.unknown.get(task, 0) + 1}
+
+    def drains(self) -> None:
+        """Nothing more is claimed from here on."""
+        self._draining = True
+
+    def keeps(self, *, leases: bool) -> None:
+        """Whether leases are extended in time."""
+        self._keeping = leases
+
+    def hears(self, *, bell: bool) -> None:
+        """Whether the bell is listened for; if not, jobs are found by polling."""
+        self._bell = bell
+
+    def pauses(self, queues: Iterable[str]) -> None:
+        """These of the worker's queues are paused."""
+        self._paused = tuple(sorted(queues))
+
+    def reading(self) -> Reading:
+        """What has been said until now."""
+        work = self._work
+        return Reading(
+            now=self._clock(),
+            loops=dict(self._loops),
+            claimed_at=self._claimed_at,
+            busy_at=work.busy_at,
+            draining=self._draining,
+            keeping=self._keeping,
+            bell=self._bell,
+            paused=self._paused,
+            slots=work.slots,
+            used=work.used,
+            held=work.held,
+            unknown=dict(work.unknown),
+        )
+
+    def _of(self, loop: LoopName, now: float) -> Loop:
+        return self._loops.get(loop) or Loop(now, now)
