@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-pytest_plugins = ["tests.plugins.server"]
+pytest_plugins = ["tests.plugins.server", "tests.plugins.pgbouncer"]
 
 
 def pytest_configure() -> None:
