@@ -1,4 +1,5 @@
-"""What a holder may do with its leases: complete, retry, snooze, release, stall, extend, keep, guard.
+"""What a holder may do with its leases: settle them (complete, retry, snooze, release, stall),
+extend and keep them, guard a transaction by one, and ask what became of it.
 
 Each is fenced: a stale fence changes nothing and is answered `lost`. `busy` means that an open
 transaction holds the row right now: ask again, never give up because of it.

@@ -485,7 +485,69 @@ MUTANTS = (
         "::test_misplaced_shows_a_job_in_two_places_in_none_and_without_envelope",
         "misplaced", "having count(p.id) <> 1", "having count(p.id) = 0",
     ),
+    # keep, stall and the bell
+    mutant(
+        "keep_calls_cancelled_lost",
+        PROTOCOL + "test_keep.py::test_a_job_that_an_operator_cancelled_is_told_from_one_that_is_lost",
+        "keep", "if 'lost' = any (answers) then", "if false then",
+    ),
+    mutant(
+        "keep_calls_lost_cancelled",
+        PROTOCOL + "test_keep.py::test_a_completed_or_discarded_job_is_lost_and_not_cancelled",
+        "keep", "\n     where x.status = 'cancelled'",
+    ),
+    mutant(
+        "keep_calls_resumed_paused",
+        PROTOCOL + "test_keep.py::test_paused_queues_come_with_the_answers_and_resumed_ones_do_not",
+        "keep", " and q.paused",
+    ),
+    Mutant(
+        "stall_any_fence", PROTOCOL + "test_stall.py::test_a_stale_fence_changes_nothing_and_is_recorded",
+        (
+            Change("stall", FENCE_OF_LOCK, " for update skip locked"),
+            Change("stall", FENCE_OF_DELETE, "where a.id = any (array[x.id])"),
+        ),
+    ),
+    mutant(
+        "stall_waits", PROTOCOL + "test_stall.py::test_it_never_waits_for_an_open_transaction",
+        "stall", "for update skip locked", "for update",
+    ),
+    mutant(
+        "stall_without_max_stalled", PROTOCOL + "test_stall.py::test_max_stalled_limits_it_like_leases_that_ended",
+        "stall", "d.stalled >= coalesce(q.max_stalled, 3)", "false",
+    ),
+    mutant(
+        "stall_without_max_attempts",
+        PROTOCOL + "test_stall.py::test_max_attempts_limits_failures_and_lost_leases_together[2]",
+        "stall", "d.stalled + d.failures >= coalesce", "d.stalled >= coalesce",
+    ),
+    mutant(
+        "stall_to_the_tail",
+        PROTOCOL + "test_stall.py::test_the_job_goes_to_the_head_of_its_level_and_counts_a_lost_lease",
+        "stall", "m.rank & ~1", "m.rank",
+    ),
+    mutant(
+        "ring_for_nobody", PROTOCOL + "test_parked_bell.py::test_nobody_is_rung_for_when_nobody_waits",
+        "ring_parked", "if pg_try_advisory_lock(7306, b.lock) then", "if false then",
+    ),
+    mutant(
+        "ring_holds_its_lock", PROTOCOL + "test_parked_bell.py::test_whoever_rings_holds_nobody_up",
+        "ring_parked", "perform pg_advisory_unlock(7306, b.lock);", "null;",
+    ),
+    mutant(
+        "park_adds_up", PROTOCOL + "test_parked_bell.py::test_parking_anew_takes_the_place_of_the_former",
+        "park", "if v_lock <> all (v_want) then", "if false then",
+    ),
+    mutant(
+        "bells_without_bound",
+        PROTOCOL + "test_parked_bell.py::test_any_number_of_queues_takes_a_bounded_number_of_locks",
+        "bell_locks", " & 63", "",
+    ),
     # plans
+    settings_off(
+        "stall_without_settings",
+        PLANS + "test_plans.py::test_no_function_walks_a_whole_hot_table[truncated-stall]", "stall",
+    ),
     settings_off(
         "complete_without_settings",
         PLANS + "test_plans.py::test_no_function_walks_a_whole_hot_table[truncated-complete]", "complete",

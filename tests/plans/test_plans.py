@@ -58,6 +58,17 @@ def put_back(ledger: Ledger) -> None:
     ledger.release(d)
 
 
+def keep(ledger: Ledger) -> None:
+    held = ledger.take()
+    ledger.keep(held, (new_id(), 1), queues=["default", "mail"])
+    ledger.operate("cancel", held.id)
+    ledger.keep(held)
+
+
+def stall(ledger: Ledger) -> None:
+    ledger.stall_at_once(*ledger.claim(3), (new_id(), 1))
+
+
 def guard(ledger: Ledger) -> None:
     ledger.guard(ledger.take())
 
@@ -111,7 +122,7 @@ def retire(ledger: Ledger) -> None:
 
 VERBS = [
     enqueue, claim, claimed, complete, complete_and_claim, extend, put_back, guard, reap, promote,
-    maintain, outcome, operators, retire,
+    maintain, outcome, operators, retire, keep, stall,
 ]  # fmt: skip
 
 

@@ -149,6 +149,21 @@ class Ledger:
             "select emq.extend(%s::uuid[], %s::bigint[], %s::interval)", pairs, lease
         )
 
+    def keep(
+        self, *pairs: Pair, queues: Sequence[str] | None = None, lease: Interval = None
+    ) -> tuple[list[str], list[str]]:
+        """The answers, and which of the queues are paused."""
+        query = "select * from emq.keep(%s::uuid[], %s::bigint[], %s::text[], %s::interval)"
+        split = [_pair(pair) for pair in pairs]
+        ids, fences = [id for id, _ in split], [fence for _, fence in split]
+        row = self.row(query, ids, fences, None if queues is None else list(queues), lease)
+        return cast(tuple[list[str], list[str]], row)
+
+    def stall_at_once(self, *pairs: Pair, error: str | None = None) -> list[str]:
+        """emq.stall: the process that ran these has died."""
+        query = "select emq.stall(%s::uuid[], %s::bigint[], %s::text[])"
+        return self._answers(query, pairs, None if error is None else [error] * len(pairs))
+
     def retry(self, *pairs: Pair, delay: Interval = None, error: str | None = None) -> list[str]:
         query = "select emq.retry(%s::uuid[], %s::bigint[], %s::interval[], %s::text[])"
         n = len(pairs)

@@ -21,6 +21,10 @@ MAY_CALL = {
     "job_id": {PRODUCER, WORKER, OPERATOR},
     "id_time": {PRODUCER, WORKER, OPERATOR},
     "ring": {PRODUCER, WORKER, OPERATOR},
+    "ring_parked": {PRODUCER, WORKER, OPERATOR},
+    "park": {WORKER},
+    "keep": {WORKER},
+    "stall": {WORKER},
     "outcome": {PRODUCER, WORKER, OPERATOR},
     "result": {PRODUCER, WORKER, OPERATOR},
     "claim": {WORKER},
@@ -52,6 +56,7 @@ MAY_CALL = {
     "place": {OPERATOR, READER},
     # What the others are made of.
     "archived": set(),
+    "bell_locks": set(),
     "put_back": set(),
     "reap_one": set(),
     "refuse": set(),
