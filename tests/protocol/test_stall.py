@@ -66,8 +66,10 @@ def test_a_stale_fence_changes_nothing_and_is_recorded(ledger: Ledger) -> None:
     stale = ledger.start()
     ledger.release(stale)
     held = ledger.take()
+    assert ledger.stall_at_once(stale) == ["lost"]
+    assert ledger.place(held.id) == "active"
     assert ledger.stall_at_once(stale, held, (new_id(), 1)) == ["lost", "pending", "lost"]
-    assert ledger.one("select count(*) from emq.refusal where verb = 'stall'") == 2
+    assert ledger.one("select count(*) from emq.refusal where verb = 'stall'") == 3
 
 
 def test_it_never_waits_for_an_open_transaction(ledger: Ledger, other: Ledger) -> None:
