@@ -58,7 +58,7 @@ def run_service(
         "emq_sql %s, PostgreSQL %s, schema %s version %d; worker %s: queues %s, %d slots, at most"
         " %d connections",
         version(), server, schema, steps.newest(), worker.name, ",".join(settings.queues),
-        settings.concurrency, CONNECTIONS,
+        settings.slots, CONNECTIONS,
     )  # fmt: skip
     code = 0
     with _signals(worker, settings.grace.total_seconds()):

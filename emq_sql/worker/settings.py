@@ -7,45 +7,64 @@ from datetime import timedelta
 
 from emq_sql.errors import BadName, BadSetting, BadTime
 from emq_sql.rules.durations import duration
-from emq_sql.rules.lease import lease_length
+from emq_sql.rules.lease import USUAL, extend_interval, lease_length
 from emq_sql.rules.names import queue_name
 
+USUAL_SLOTS = 4
 MOST_SLOTS = 1000
+MOST_PROCESSES = 256
 SHORTEST_POLL = timedelta(milliseconds=10)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """Which queues, how many handlers at once, and how patient.
+    """Which queues, how many jobs at once, and how patient.
 
-    `poll` is the time between two looks into a queue that was empty; `grace` how long handlers may
-    run on after the first SIGTERM; `burst` ends the worker when its queues are empty; `lease` is
-    for jobs that name none, in place of the queue's. Raises BadSetting, saying what to change.
+    `concurrency` is the number of slots for handlers in this process, 4 when left out; `processes`
+    that of child processes with one job each, in its place. `poll` is the time between two looks
+    into a queue that was empty; `grace` how long handlers may run on after the first SIGTERM;
+    `burst` ends the worker when its queues are empty; `lease` is for jobs that name none, in place
+    of the queue's; `extend` extends leases more often than at each third. Raises BadSetting, saying
+    what to change.
     """
 
     queues: tuple[str, ...]
-    concurrency: int = 4
+    concurrency: int | None = None
     poll: timedelta = timedelta(seconds=1)
     grace: timedelta = timedelta(seconds=30)
     burst: bool = False
     lease: timedelta | None = None
+    processes: int | None = None
+    extend: timedelta | None = None
+
+    @property
+    def slots(self) -> int:
+        """How many jobs may run at once."""
+        return self.processes or self.concurrency or USUAL_SLOTS
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
         self._check_queues()
-        if isinstance(self.concurrency, bool) or not isinstance(self.concurrency, int):
-            what = f"concurrency must be a whole number, not {type(self.concurrency).__name__}."
-            raise BadSetting(what, hint="Give the number of handlers that may run at once.")
-        if not 1 <= self.concurrency <= MOST_SLOTS:
-            what = f"concurrency is {self.concurrency}; a worker has 1 to {MOST_SLOTS} slots."
-            raise BadSetting(what, hint="For more, start more workers.")
+        _check_count("concurrency", self.concurrency, MOST_SLOTS, "slots")
+        _check_count("processes", self.processes, MOST_PROCESSES, "child processes")
+        if self.processes is not None and self.concurrency is not None:
+            what = f"processes ({self.processes}) and concurrency ({self.concurrency}) are both set"
+            raise BadSetting(
+                f"{what}, and each child process runs one job at a time.",
+                hint="Leave concurrency out for processes, or processes out for threads.",
+            )
         try:
-            duration(self.poll, "poll")
-            duration(self.grace, "grace", allow_zero=True)
-            if self.lease is not None:
-                lease_length(self.lease)
+            self._check_durations()
         except BadTime as error:
             raise BadSetting(error.what, hint=error.hint) from error
+
+    def _check_durations(self) -> None:
+        duration(self.poll, "poll")
+        duration(self.grace, "grace", allow_zero=True)
+        if self.lease is not None:
+            lease_length(self.lease)
+        if self.extend is not None:
+            extend_interval(self.lease or USUAL, self.extend)
         if self.poll < SHORTEST_POLL:
             what = f"poll is {self.poll.total_seconds():g} s, which would keep the database busy."
             hint = f"Set it to {SHORTEST_POLL.total_seconds():g} s or more; one second suits most."
@@ -63,3 +82,14 @@ class WorkerSettings:
         if len(set(self.queues)) != len(self.queues):
             what = f"A queue is named twice: {', '.join(self.queues)}."
             raise BadSetting(what, hint="Name each queue once.")
+
+
+def _check_count(setting: str, value: object, most: int, noun: str) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int):
+        what = f"{setting} must be a whole number, not {type(value).__name__}."
+        raise BadSetting(what, hint="Give the number of jobs that may run at once.")
+    if not 1 <= value <= most:
+        what = f"{setting} is {value}; a worker has 1 to {most} {noun}."
+        raise BadSetting(what, hint="For more, start more workers.")

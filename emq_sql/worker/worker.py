@@ -40,7 +40,7 @@ UNKNOWN_TASK_SAID_EVERY = 60.0
 
 
 class Worker:
-    """Runs jobs of some queues in `settings.concurrency` threads until it is told to stop.
+    """Runs jobs of some queues in `settings.slots` threads until it is told to stop.
 
     `connect` gives a new autocommit connection; one is used here and one by the keeper, whatever
     the concurrency. `complete_in(handle, schema, lease, result)` completes in a handler's own
@@ -66,9 +66,7 @@ class Worker:
         # Endings, queues that were rung for, or None to look around. A SimpleQueue is the one
         # queue that a signal handler may put into.
         self._inbox: SimpleQueue[Settlement | str | None] = SimpleQueue()
-        self._executor = Executor(
-            settings.concurrency, self._held, schema, complete_in, self._ended
-        )
+        self._executor = Executor(settings.slots, self._held, schema, complete_in, self._ended)
         self._claimer = Claimer(settings, schema, handlers)
         self._patience = Patience()
         self._again_at = 0.0
@@ -223,7 +221,7 @@ class Worker:
         """How many jobs may be claimed. Finished ones count until they are settled, unless an open
         transaction of somebody else's holds them up: that costs no slot, within reason.
         """
-        slots = self._settings.concurrency
+        slots = self._settings.slots
         if self._drain_by is not None or not self._held.keeping or self._settler.busy > slots:
             return 0
         unsettled = len(self._settler) - self._settler.busy - completing
@@ -315,7 +313,7 @@ class Worker:
     def _seen(self, conn: psycopg.Connection[Any]) -> None:
         settings = self._settings
         upkeep.worker_seen(
-            conn, self._schema, self.name, settings.queues, settings.concurrency, version()
+            conn, self._schema, self.name, settings.queues, settings.slots, version()
         )
 
     def _gone(self) -> None:
