@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Literal
@@ -16,8 +17,8 @@ DATABASE_PATIENCE = 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
-    """One control loop as it last said. `due` is when it has promised to be back."""
+class Said:
+    """What a control loop said last. `due` is when it has promised to be back."""
 
     at: float
     due: float
@@ -31,7 +32,7 @@ class Reading:
     """Everything that was said, at one instant. All instants are of the monotonic clock."""
 
     now: float
-    loops: dict[LoopName, Loop]
+    loops: dict[LoopName, Said]
     claimed_at: float | None
     busy_at: float | None
     draining: bool
@@ -62,7 +63,7 @@ class Pulse:
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
-        self._loops: dict[LoopName, Loop] = {}
+        self._loops: dict[LoopName, Said] = {}
         self._claimed_at: float | None = None
         self._work = _Work()
         self._draining = False
@@ -71,7 +72,7 @@ class Pulse:
         self._paused: tuple[str, ...] = ()
 
     def beat(self, loop: LoopName, within: float = 0.0, trouble: object = None) -> None:
-        """The loop is alive and will be back in `within` seconds; `trouble` is what it waits out."""
+        """The loop is alive, and back in `within` seconds; `trouble` is what it waits out."""
         now = self._clock()
         self._loops[loop] = replace(
             self._of(loop, now),
@@ -81,17 +82,20 @@ class Pulse:
             trouble=None if trouble is None else str(trouble),
         )
 
-    def asks(self, loop: LoopName) -> None:
-        """The loop now asks the database, which may take a while and is no fault of the loop."""
-        now = self._clock()
-        before = self._of(loop, now)
-        self._loops[loop] = replace(before, at=now, due=now + DATABASE_PATIENCE, state="running")
+    @contextmanager
+    def asking(self, loop: LoopName) -> Iterator[None]:
+        """The loop asks the database, which may take a while and is no fault of the loop."""
+        self._moves(loop, DATABASE_PATIENCE)
+        try:
+            yield
+        finally:
+            self._moves(loop, 0.0)
 
     def restarts(self, loop: LoopName, within: float, trouble: object) -> None:
         """The loop raised, and is started again in so many seconds."""
         now = self._clock()
-        before = self._of(loop, now)
-        self._loops[loop] = Loop(now, now + within, "restarting", before.restarts + 1, str(trouble))
+        again = self._of(loop, now).restarts + 1
+        self._loops[loop] = Said(now, now + within, "restarting", again, str(trouble))
 
     def ends(self, loop: LoopName, *, failed: bool = False) -> None:
         """The loop has ended: as it was told to, or because it could not be kept alive."""
@@ -148,5 +152,9 @@ class Pulse:
             unknown=dict(work.unknown),
         )
 
-    def _of(self, loop: LoopName, now: float) -> Loop:
-        return self._loops.get(loop) or Loop(now, now)
+    def _moves(self, loop: LoopName, within: float) -> None:
+        now = self._clock()
+        self._loops[loop] = replace(self._of(loop, now), at=now, due=now + within, state="running")
+
+    def _of(self, loop: LoopName, now: float) -> Said:
+        return self._loops.get(loop) or Said(now, now)
