@@ -24,6 +24,7 @@
     │   ├── Retryable            EMQ401        nothing happened: the same call may be made again
     │   ├── Ambiguous            EMQ402        the connection broke at commit: ask what became of it
     │   └── Refused              EMQ403        the server refused: asking again will not help
+    ├── LoopFailed               EMQ601        a control loop of a worker could not be kept alive
     └── EmbeddedError
         ├── NoServerBinaries     EMQ501        no PostgreSQL programs were found
         ├── ServerDidNotStart    EMQ502        initdb or postgres failed; its log is in the message
@@ -165,6 +166,12 @@ class EnvironmentMismatch(EmqError):
     """The database is tagged for another environment than this application's."""
 
     code = "EMQ306"
+
+
+class LoopFailed(EmqError):
+    """A control loop of a worker kept failing: the worker ends, since it only seems to work."""
+
+    code = "EMQ601"
 
 
 class DatabaseTrouble(EmqError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
 import psycopg
@@ -36,13 +36,18 @@ class Link:
 
     Claims need READ COMMITTED and say so themselves when the database's default differs. A call
     that gets no answer within `limit` seconds is ended. Nothing is repeated here: whoever calls
-    knows what a repeat means. Not safe in two threads, but for `hurry`.
+    knows what a repeat means. `around()` is entered for as long as the server is asked. Not safe in
+    two threads, but for `hurry`.
     """
 
-    def __init__(self, connect: Connect, application: str, limit: float = CALL_LIMIT) -> None:
+    def __init__(
+        self, connect: Connect, application: str, limit: float = CALL_LIMIT,
+        around: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:  # fmt: skip
         self._connect = connect
         self._application = application[:_APPLICATION_NAME_LENGTH]
         self._limit = limit
+        self._around = around
         self._connection: psycopg.Connection[Any] | None = None
         self._calls: CallLimit | None = None
         self._say_isolation = False
@@ -54,6 +59,10 @@ class Link:
         in time: ask), or what the verb raises. The next call opens a new connection if this one was
         lost.
         """
+        with self._around():
+            return self._call(verb, limit)
+
+    def _call(self, verb: Callable[[psycopg.Connection[Any]], T], limit: float | None) -> T:
         connection = self._connection or self._open()
         try:
             with self._limited(connection, self._limit if limit is None else limit):
@@ -71,7 +80,8 @@ class Link:
 
     def connection(self) -> psycopg.Connection[Any]:
         """The open connection, for what is no transaction (listening)."""
-        return self._connection or self._open()
+        with self._around():
+            return self._connection or self._open()
 
     def close(self) -> None:
         """Close the connection if there is one; the link may be used again."""
