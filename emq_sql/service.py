@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -23,6 +24,7 @@ from emq_sql.upkeep.maintenance import Maintenance
 from emq_sql.worker.bell import Bell
 from emq_sql.worker.handler import Handler
 from emq_sql.worker.identity import version
+from emq_sql.worker.loops import Loop
 from emq_sql.worker.overdue import Overdue
 from emq_sql.worker.settings import WorkerSettings
 from emq_sql.worker.worker import Worker
@@ -52,8 +54,7 @@ def run_service(
     """
     server = _check(connect, schema, environment)
     worker = Worker(connect, schema, handlers, settings, complete_in)
-    upkeep = Maintenance(connect, schema, who=worker.name)
-    bell = Bell(Link(connect, f"emq bell {worker.name}"), schema, worker.wake)
+    loops = _loops(connect, schema, worker)
     log.info(
         "emq_sql %s, PostgreSQL %s, schema %s version %d; worker %s: queues %s, %d slots, at most"
         " %d connections",
@@ -62,22 +63,38 @@ def run_service(
     )  # fmt: skip
     code = 0
     with _signals(worker, settings.grace.total_seconds()):
-        upkeep.start()
-        bell.start()
+        for loop in loops:
+            loop.start()
         try:
             worker.run()
         except EmqError as error:
             log.error("the worker ends: %s", error)
             code = 1
         finally:
-            bell.stop(1.0)
-            upkeep.stop()
+            for loop in loops:
+                loop.stop(5.0)
     if not worker.released_all:
         code = 1
     log.info("worker %s has ended, exit code %d", worker.name, code)
     if worker.hanging:
         _leave(code, worker.hanging)
     return code
+
+
+def _loops(
+    connect: Callable[[], psycopg.Connection[Any]], schema: str, worker: Worker
+) -> list[Loop]:
+    pulse = worker.pulse
+    listening = Link(connect, f"emq bell {worker.name}", around=partial(pulse.asking, "bell"))
+    bell = Bell(listening, schema, worker.wake, pulse)
+    upkeep = Maintenance(
+        connect, schema, who=worker.name, beat=partial(pulse.beat, "upkeep"),
+        around=partial(pulse.asking, "upkeep"),
+    )  # fmt: skip
+    return [
+        Loop("bell", bell, pulse, worker.fail),
+        Loop("upkeep", upkeep, pulse, worker.fail),
+    ]
 
 
 def _check(

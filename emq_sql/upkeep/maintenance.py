@@ -1,10 +1,12 @@
-"""Upkeep about once a second, from a thread of any worker."""
+"""Upkeep about once a second, from any worker."""
 
 from __future__ import annotations
 
 import logging
 import os
 import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 
 from emq_sql.errors import EmqError
@@ -22,8 +24,9 @@ class Maintenance:
     """Reaps, promotes and makes partitions until it is stopped, on its own connection.
 
     Any number may run at once: one does the work and the others answer at once. A pass that was
-    full is followed by the next one without a pause. Trouble is logged and tried again, with
-    growing, jittered pauses of 10 seconds at most; nothing ends the thread but `stop`.
+    full is followed by the next one without a pause. While the database is away it is tried again,
+    with growing, jittered pauses of 10 seconds at most. Before each wait `beat` is told its length
+    and the trouble that it waits out; `around()` is entered for as long as the server is asked.
     """
 
     def __init__(
@@ -32,25 +35,28 @@ class Maintenance:
         schema: str,
         interval: timedelta = timedelta(seconds=1),
         who: str | None = None,
+        beat: Callable[[float, EmqError | None], None] = lambda _within, _trouble: None,
+        around: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
-        self._link = Link(connect, f"emq upkeep {who or os.getpid()}", LONGEST_PASS)
+        self._link = Link(connect, f"emq upkeep {who or os.getpid()}", LONGEST_PASS, around)
+        self._beat = beat
         self._schema = schema
         self._interval = interval
         self._stopped = threading.Event()
         self._patience = Patience()
-        self._thread = threading.Thread(target=self._run, name="emq-upkeep", daemon=True)
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self, seconds: float = 5.0) -> None:
-        """End the thread; waits for it at most so long."""
+    def stop(self) -> None:
+        """Let `run` return soon."""
         self._stopped.set()
-        if self._thread.is_alive():
-            self._thread.join(seconds)
 
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Until `stop`."""
+        try:
+            self._maintain_in_turn()
+        finally:
+            self._link.close()
+
+    def _maintain_in_turn(self) -> None:
         while not self._stopped.is_set():
             try:
                 full = self._pass()
@@ -60,13 +66,10 @@ class Maintenance:
             except EmqError as error:
                 self._trouble(error)
                 continue
-            except Exception as error:
-                log.exception("upkeep failed and goes on")
-                self._trouble(error)
-                continue
             if not full:
-                self._stopped.wait(self._patience.jittered(self._interval))
-        self._link.close()
+                pause = self._patience.jittered(self._interval)
+                self._beat(pause, None)
+                self._stopped.wait(pause)
 
     def _pass(self) -> bool:
         done = self._link.call(lambda conn: upkeep.maintain(conn, self._schema, LIMIT))
@@ -74,8 +77,9 @@ class Maintenance:
             log.warning("leases expired: %d jobs put back, %d dead", done.recovered, done.dead)
         return done.promoted >= LIMIT or done.recovered + done.dead >= LIMIT
 
-    def _trouble(self, error: Exception) -> None:
+    def _trouble(self, error: EmqError) -> None:
         pause = self._patience.pause()
+        self._beat(pause, error)
         if self._patience.failures == 1:
             log.warning("upkeep waits for the database: %s", error)
         self._stopped.wait(pause)

@@ -10,6 +10,7 @@ from emq_sql.errors import EmqError
 from emq_sql.protocol import bell
 from emq_sql.protocol.link import Link
 from emq_sql.protocol.patience import Patience
+from emq_sql.worker.pulse import Pulse
 
 log = logging.getLogger("emq_sql.worker.bell")
 
@@ -23,24 +24,29 @@ class Bell:
     what comes after rings.
     """
 
-    def __init__(self, link: Link, schema: str, rung: Callable[[str | None], None]) -> None:
+    def __init__(
+        self, link: Link, schema: str, rung: Callable[[str | None], None], pulse: Pulse
+    ) -> None:
         self._link = link
         self._schema = schema
         self._rung = rung
+        self._pulse = pulse
         self._patience = Patience()
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="emq-bell", daemon=True)
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self, seconds: float) -> None:
-        """End the thread; waits for it at most so long."""
+    def stop(self) -> None:
+        """Let `run` return soon."""
         self._stopped.set()
-        self._thread.join(seconds)
 
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Until `stop`."""
+        try:
+            self._listen_in_turn()
+        finally:
+            self._pulse.hears(bell=False)
+            self._link.close()
+
+    def _listen_in_turn(self) -> None:
         while not self._stopped.is_set():
             try:
                 self._listen()
@@ -48,18 +54,18 @@ class Bell:
                 if not self._patience.failures:
                     log.warning("the bell is not heard, jobs are found by polling: %s", error)
                 self._link.close()
-                self._stopped.wait(self._patience.pause())
-            except Exception:
-                log.exception("the bell failed and goes on")
-                self._link.close()
-                self._stopped.wait(self._patience.pause())
-        self._link.close()
+                pause = self._patience.pause()
+                self._pulse.hears(bell=False)
+                self._pulse.beat("bell", pause, error)
+                self._stopped.wait(pause)
 
     def _listen(self) -> None:
         connection = self._link.connection()
         bell.listen(connection, self._schema)
         self._patience.succeeded()
+        self._pulse.hears(bell=True)
         self._rung(None)
         while not self._stopped.is_set():
+            self._pulse.beat("bell", _LOOK_UP)
             for queue in bell.heard(connection, _LOOK_UP):
                 self._rung(queue)

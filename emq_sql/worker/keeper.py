@@ -1,4 +1,4 @@
-"""Extends the leases of all held jobs, in its own thread and on its own connection."""
+"""Extends the leases of all held jobs, in a loop and on a connection of its own."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from emq_sql.protocol.link import Link
 from emq_sql.protocol.patience import Patience
 from emq_sql.worker.entry import Ask, Entry
 from emq_sql.worker.held import Held
+from emq_sql.worker.pulse import Pulse
 
 log = logging.getLogger("emq_sql.worker.keeper")
 
@@ -40,6 +41,7 @@ class Keeper:
         held: Held,
         seen: Callable[[psycopg.Connection[Any]], None],
         changed: Callable[[], None],
+        pulse: Pulse,
     ) -> None:
         self._link = link
         self._schema = schema
@@ -47,42 +49,46 @@ class Keeper:
         self._seen = seen
         self._seen_due = 0.0
         self._changed = changed
+        self._pulse = pulse
         self._patience = Patience()
         self._refusals = 0
         self.gave_up: EmqError | None = None
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="emq-keeper", daemon=True)
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self, seconds: float) -> None:
-        """End the thread; waits for it at most so long."""
+    def stop(self) -> None:
+        """Let `run` return soon."""
         self._stopped.set()
         self._held.poke()
-        self._thread.join(seconds)
 
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Until `stop`. While it does not run, nothing more is claimed."""
+        try:
+            self._extend_in_turn()
+        finally:
+            self._keeps(leases=False)
+            self._link.close()
+
+    def _extend_in_turn(self) -> None:
         while not self._stopped.is_set():
             version = self._held.version()
             try:
                 wait = self._turn()
                 self._succeeded()
             except EmqError as error:
-                self._held.set_keeping(False)
+                self._keeps(leases=False)
                 self._count(error)
                 pause = self._patience.pause()
+                self._pulse.beat("keeper", pause, error)
                 if self._patience.failures == 1:
                     log.warning("leases cannot be extended, claiming stops: %s", error)
                 self._stopped.wait(pause)
                 continue
-            except Exception:
-                log.exception("the lease keeper failed and goes on")
-                self._stopped.wait(self._patience.pause())
-                continue
+            self._pulse.beat("keeper", wait)
             self._held.wait("keeper", version, wait)
-        self._link.close()
+
+    def _keeps(self, *, leases: bool) -> None:
+        self._held.set_keeping(leases)
+        self._pulse.keeps(leases=leases)
 
     def _count(self, error: EmqError) -> None:
         if not isinstance(error, (Refused, SchemaError)):
@@ -98,7 +104,7 @@ class Keeper:
             log.info("leases are extended again")
             self._patience.succeeded()
         if not self._held.keeping:
-            self._held.set_keeping(True)
+            self._keeps(leases=True)
             self._changed()
 
     def _turn(self) -> float:

@@ -74,7 +74,7 @@ class Loop:
         began = monotonic()
         try:
             self._body.run()
-        except BaseException as error:  # noqa: BLE001 - SystemExit too would end it without a word
+        except BaseException as error:  # SystemExit too would end it without a word
             failure = f"{type(error).__name__}: {error}"
             log.exception("the loop %s failed and is started again", self._name)
         else:

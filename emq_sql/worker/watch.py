@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import random
-import threading
 from collections.abc import Callable
 from datetime import timedelta
 from time import monotonic
@@ -13,8 +12,11 @@ from emq_sql.rules import verdict
 from emq_sql.worker.endings import Ending
 from emq_sql.worker.entry import Entry
 from emq_sql.worker.held import Held
+from emq_sql.worker.pulse import Pulse
 
 log = logging.getLogger("emq_sql.worker.watch")
+
+LONGEST_WAIT = 10.0  # so that it is known to be alive
 
 
 class Watch:
@@ -24,23 +26,20 @@ class Watch:
     run over its timeout is settled as a failure; `ended` is called with it.
     """
 
-    def __init__(self, held: Held, ended: Callable[[Entry, Ending], None]) -> None:
+    def __init__(self, held: Held, ended: Callable[[Entry, Ending], None], pulse: Pulse) -> None:
         self._held = held
         self._ended = ended
+        self._pulse = pulse
         self._rng = random.Random()  # noqa: S311 - jitter, not a secret
         self._stopped = False
-        self._thread = threading.Thread(target=self._run, name="emq-watch", daemon=True)
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
 
     def stop(self) -> None:
-        """End the thread."""
+        """Let `run` return soon."""
         self._stopped = True
         self._held.poke()
 
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Until `stop`."""
         while not self._stopped:
             version = self._held.version()
             now = monotonic()
@@ -49,7 +48,11 @@ class Watch:
                 log.warning("%s: no extension within its lease, its handler is told to stop", entry)
             for entry in timed_out:
                 self._time_out(entry)
-            wait = None if soonest is None else max(soonest - now, 0.0)
+            if lapsed:
+                self._pulse.keeps(leases=False)
+            until = LONGEST_WAIT if soonest is None else soonest - now
+            wait = min(max(until, 0.0), LONGEST_WAIT)
+            self._pulse.beat("watch", wait)
             self._held.wait("watch", version, wait)
 
     def _time_out(self, entry: Entry) -> None:

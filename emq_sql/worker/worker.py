@@ -27,6 +27,8 @@ from emq_sql.worker.handler import Handler
 from emq_sql.worker.held import Held
 from emq_sql.worker.identity import Identity, version
 from emq_sql.worker.keeper import Keeper
+from emq_sql.worker.loops import Loop
+from emq_sql.worker.pulse import Pulse
 from emq_sql.worker.settings import WorkerSettings
 from emq_sql.worker.settling import Settler
 from emq_sql.worker.watch import Watch
@@ -61,7 +63,10 @@ class Worker:
         self._schema = schema
         self._handlers = handlers
         self._settings = settings
-        self._link = Link(connect, f"emq claim {self.name}")
+        self.pulse = Pulse()
+        self._link = Link(
+            connect, f"emq claim {self.name}", around=lambda: self.pulse.asking("main")
+        )
         self._held = Held()
         # Endings, queues that were rung for, or None to look around. A SimpleQueue is the one
         # queue that a signal handler may put into.
@@ -75,6 +80,8 @@ class Worker:
         self._draining = False
         self._said: dict[str, float] = {}
         self._released_all = True
+        self._trouble_now: EmqError | None = None
+        self._failed: EmqError | None = None
 
     @property
     def name(self) -> str:
@@ -95,13 +102,16 @@ class Worker:
         """Claim nothing more; handlers may run on for `grace`, then what is left is released."""
         if self._drain_by is None:
             self._drain_by = monotonic() + self._settings.grace.total_seconds()
-        self._link.hurry(RELEASE_PATIENCE)
-        self._inbox.put(None)
+        self._stop_claiming()
 
     def release_now(self) -> None:
         """Claim nothing more and release what is held, at no cost for the jobs."""
         self._drain_by = monotonic()
-        self._link.hurry(RELEASE_PATIENCE)
+        self._stop_claiming()
+
+    def fail(self, error: EmqError) -> None:
+        """Release what is held and let `run` raise this: the worker cannot do its work any more."""
+        self._failed = error
         self._inbox.put(None)
 
     def wake(self, queue: str | None = None) -> None:
@@ -111,30 +121,39 @@ class Worker:
     def run(self) -> None:
         """Work until `drain` or `release_now`, or in a burst until the queues are empty.
 
-        Raises Refused or a SchemaError when the server keeps refusing the claims; the jobs held by
-        then are released first.
+        Raises Refused or a SchemaError when the server keeps refusing the claims, LoopFailed when a
+        control loop cannot be kept alive; the jobs held by then are released first.
         """
         self._settler = Settler(self._link, self._schema, self._held)
-        keeper_link = Link(self._connect, f"emq keep {self.name}")
-        keeper = Keeper(keeper_link, self._schema, self._held, self._seen, self.wake)
-        watch = Watch(self._held, self._ended)
+        keeper_link = Link(
+            self._connect, f"emq keep {self.name}", around=lambda: self.pulse.asking("keeper")
+        )
+        keeper = Keeper(keeper_link, self._schema, self._held, self._seen, self.wake, self.pulse)
+        watch = Watch(self._held, self._ended, self.pulse)
+        keeping = Loop("keeper", keeper, self.pulse, self.fail)
+        watching = Loop("watch", watch, self.pulse, self.fail)
         self._executor.start()
-        keeper.start()
-        watch.start()
+        keeping.start()
+        watching.start()
         try:
             while not self._over():
                 self._read_inbox(self._drain_by)
-                if keeper.gave_up is not None:
-                    raise keeper.gave_up
+                if (failed := self._failed or keeper.gave_up) is not None:
+                    raise failed
                 self._say_draining()
                 self._try_turn()
         finally:
             self._release_all()
             self._executor.close()
-            watch.stop()
-            keeper.stop(RELEASE_PATIENCE)
+            watching.stop()
+            keeping.stop(RELEASE_PATIENCE)
             self._gone()
             self._link.close()
+
+    def _stop_claiming(self) -> None:
+        self.pulse.drains()
+        self._link.hurry(RELEASE_PATIENCE)
+        self._inbox.put(None)
 
     def _over(self) -> bool:
         idle = self._idle()
@@ -146,8 +165,11 @@ class Worker:
         return not (len(self._held) or len(self._settler) or self._claimer.doubts)
 
     def _read_inbox(self, until: float | None) -> None:
+        pause = self._pause(until)
+        self.pulse.works(self._settings.slots, self._executor.occupied, len(self._held))
+        self.pulse.beat("main", pause, self._trouble_now)
         try:
-            item = self._inbox.get(timeout=self._pause(until))
+            item = self._inbox.get(timeout=pause)
             while True:
                 self._received(item)
                 item = self._inbox.get_nowait()
@@ -185,7 +207,7 @@ class Worker:
             if self._patience.failures:
                 log.info("the database answers again")
             self._patience.succeeded()
-            self._refusals = 0
+            self._refusals, self._trouble_now = 0, None
         except (Refused, SchemaError) as error:
             self._refusals += 1
             if self._refusals >= MOST_REFUSALS:
@@ -196,6 +218,7 @@ class Worker:
 
     def _trouble(self, error: EmqError) -> None:
         pause = self._patience.pause()
+        self._trouble_now = error
         if self._patience.failures == 1:
             log.warning("the database could not be asked, handlers run on: %s", error)
         self._again_at = monotonic() + pause
@@ -246,6 +269,7 @@ class Worker:
             self._settler.unsure(batch)
             raise
         crash_point("after-claim")
+        self.pulse.claims()
         self._admit(self._claimer.answered(request, claimed))
         if batch:
             self._settler.completed(batch, answers)
@@ -273,6 +297,7 @@ class Worker:
 
     def _say_unknown(self, entry: Entry) -> None:
         task, now = entry.claimed.task, monotonic()
+        self.pulse.knows_not(task)
         if now >= self._said.get(task, 0.0):
             self._said[task] = now + UNKNOWN_TASK_SAID_EVERY
             log.error(

@@ -83,9 +83,11 @@ def bench(db: Database) -> Iterator[Bench]:
     """Workers in threads; all are told to stop at the end."""
     place = Bench(db, db.connect())
     upkeep = Maintenance(place.connect, "emq", timedelta(seconds=0.1))
-    upkeep.start()
+    thread = threading.Thread(target=upkeep.run, daemon=True)
+    thread.start()
     try:
         yield place
     finally:
         place.close()
         upkeep.stop()
+        thread.join(PATIENCE)
