@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
 from datetime import datetime
 from time import monotonic
 from typing import Any
@@ -10,44 +12,36 @@ from uuid import UUID
 
 from emq_sql.crashpoints import crash_point
 from emq_sql.errors import JobFinished, LeaseBusy, LeaseLost
-from emq_sql.job import Lease
+from emq_sql.job import KeepAnswer, Lease
 from emq_sql.protocol.adapt import driver_connection
 from emq_sql.rules.backoff import Seconds
 from emq_sql.rules.durations import duration
 from emq_sql.rules.lease import lease_length
-from emq_sql.worker.endings import Snoozed
-from emq_sql.worker.entry import Entry
-from emq_sql.worker.held import Held
+from emq_sql.worker.cancellation import CancelReason
+from emq_sql.worker.grip import Grip
 
-CompleteIn = Callable[[object, str, Lease, object], None]
+Complete = Callable[[object, Lease, object], None]
+
+_SHORTEST_WAIT = 0.1
 
 
 class Job:
     """The job that a handler runs: given to it first when it takes a context.
 
-    May be used from any thread of the handler, until the handler has ended.
+    May be used from any thread of the handler, until the handler has ended. What begins with `a`
+    is for coroutines: only the task that awaits it waits.
     """
 
-    __slots__ = ("_complete_in", "_entry", "_held", "_schema", "_settle")
+    __slots__ = ("_complete", "_grip")
 
-    def __init__(
-        self,
-        entry: Entry,
-        held: Held,
-        schema: str,
-        complete_in: CompleteIn,
-        settle: Callable[[Entry, Snoozed], None],
-    ) -> None:
-        self._entry = entry
-        self._held = held
-        self._schema = schema
-        self._complete_in = complete_in
-        self._settle = settle
+    def __init__(self, grip: Grip, complete: Complete) -> None:
+        self._grip = grip
+        self._complete = complete
 
     @property
     def id(self) -> UUID:
         """The same in every attempt."""
-        return self._entry.lease.id
+        return self._grip.claimed.lease.id
 
     @property
     def idempotency_key(self) -> str:
@@ -57,46 +51,62 @@ class Job:
     @property
     def fence(self) -> int:
         """Grows with every claim: for other stores that can compare it and refuse the stale."""
-        return self._entry.lease.fence
+        return self._grip.claimed.lease.fence
 
     @property
     def attempts(self) -> int:
         """How often the job was claimed, this time included."""
-        return self._entry.lease.attempts
+        return self._grip.claimed.lease.attempts
 
     @property
     def queue(self) -> str:
         """The queue it came from."""
-        return self._entry.claimed.queue
+        return self._grip.claimed.queue
 
     @property
     def task(self) -> str:
         """The name of its task."""
-        return self._entry.claimed.task
+        return self._grip.claimed.task
 
     @property
     def headers(self) -> Mapping[str, Any]:
         """What was enqueued beside the arguments; empty when nothing was."""
-        return self._entry.claimed.headers or {}
+        return self._grip.claimed.headers or {}
 
     @property
     def enqueued_at(self) -> datetime:
         """When it was enqueued, by the server's clock."""
-        return self._entry.claimed.enqueued_at
+        return self._grip.claimed.enqueued_at
 
     @property
     def lease_deadline(self) -> datetime:
         """The newest deadline known, by the server's clock; never later than the real one."""
-        return self._entry.lease_deadline
+        return self._grip.lease_deadline
+
+    @property
+    def queue_paused(self) -> bool:
+        """True when the queue it came from was paused at the last extension of a lease."""
+        return self._grip.queue_paused
 
     @property
     def cancelled(self) -> bool:
-        """True when it is time to stop: the lease is lost, time is up, or the worker must end."""
-        return self._entry.cancelled.is_set()
+        """True when it is time to stop: see `cancel_reason`."""
+        return self._grip.cancelled.is_set()
+
+    @property
+    def cancel_reason(self) -> CancelReason | None:
+        """Why: 'lease lost' (also: not extended for its whole length), 'cancelled by an operator',
+        'timed out' or 'worker stops'; None as long as the handler may go on.
+        """
+        return self._grip.cancelled.reason
 
     def wait_cancelled(self, timeout: float | None = None) -> bool:
         """Wait until `cancelled`, or `timeout` seconds; answers `cancelled`."""
-        return self._entry.cancelled.wait(timeout)
+        return self._grip.cancelled.wait(timeout)
+
+    async def await_cancelled(self, timeout: float | None = None) -> bool:
+        """`wait_cancelled` for coroutines."""
+        return await self._grip.cancelled.await_told(timeout)
 
     def extend(self, lease: Seconds | None = None) -> None:
         """The lease runs from now for its own length, or for `lease` (seconds or timedelta), if
@@ -105,18 +115,15 @@ class Job:
         Raises LeaseLost, JobFinished when the job is settled, LeaseBusy when an open transaction
         keeps the row; BadTime or BadSetting for the length.
         """
-        length = None if lease is None else lease_length(lease)
-        self._must_be_open()
-        ask, lapses = self._held.wish(self._entry, length)
-        ask.answered.wait(max(lapses - monotonic(), 0.1))
-        if ask.answer == "done":
-            return
-        if ask.answer is None and monotonic() < self._held.deadline(self._entry):
-            what = f"An open transaction holds the ledger row of job {self.id}."
-            raise LeaseBusy(what, hint="Ask again after it has ended.")
-        raise LeaseLost(
-            f"The lease of job {self.id} is lost.", hint="Undo what you can and return."
-        )
+        answer = self._wish(lease)
+        wait([answer], self._patience())
+        self._extended(answer)
+
+    async def aextend(self, lease: Seconds | None = None) -> None:
+        """`extend` for coroutines."""
+        answer = self._wish(lease)
+        await asyncio.wait([asyncio.wrap_future(answer)], timeout=self._patience())
+        self._extended(answer)
 
     def snooze(self, delay: Seconds) -> None:
         """Run again after `delay` (seconds or timedelta); no budget is used. Return after it.
@@ -126,9 +133,8 @@ class Job:
         """
         length = duration(delay, "snooze delay", allow_zero=True)
         self._must_be_open()
-        if not self._held.decide(self._entry):
+        if not self._grip.snooze(length):
             raise self._finished()
-        self._settle(self._entry, Snoozed(length))
 
     def complete(self, handle: object, result: object = None) -> None:
         """Complete the job in the transaction of `handle`, which you then commit: the effects in it
@@ -139,26 +145,47 @@ class Job:
         transaction can then commit nothing), JobFinished when this run is over (timed out or
         snoozed), LeaseBusy, BadPayload or PayloadTooLarge for the result, UnsupportedHandle.
         """
-        if self._entry.decided:
+        grip = self._grip
+        if grip.decided:
             raise self._finished()
         crash_point("before-complete")
-        self._held.take_soon(self._entry, "handler")
+        grip.take()
         try:
-            self._complete_in(handle, self._schema, self._entry.lease, result)
+            self._complete(handle, grip.claimed.lease, result)
         except LeaseLost:
-            self._held.refused(self._entry)
+            grip.was_refused()
             raise
         else:
-            self._held.completed(self._entry, driver_connection(handle))
+            grip.completed(driver_connection(handle))
         finally:
-            self._held.put_down([self._entry], "handler")
+            grip.put_down()
+
+    def _wish(self, lease: Seconds | None) -> Future[KeepAnswer]:
+        length = None if lease is None else lease_length(lease)
+        self._must_be_open()
+        return self._grip.wish(length)
+
+    def _patience(self) -> float:
+        return max(self._grip.lapses - monotonic(), _SHORTEST_WAIT)
+
+    def _extended(self, wish: Future[KeepAnswer]) -> None:
+        answer = wish.result() if wish.done() else None
+        if answer == "done":
+            return
+        if answer is None and monotonic() < self._grip.lapses:
+            what = f"An open transaction holds the ledger row of job {self.id}."
+            raise LeaseBusy(what, hint="Ask again after it has ended.")
+        raise self._lost()
 
     def _must_be_open(self) -> None:
-        if self._entry.decided or (self._entry.lost and self._entry.completing):
+        if self._grip.decided or (self._grip.lost and self._grip.completing):
             raise self._finished()
-        if self._entry.lost:
-            what = f"The lease of job {self.id} is lost."
-            raise LeaseLost(what, hint="Undo what you can and return.")
+        if self._grip.lost:
+            raise self._lost()
+
+    def _lost(self) -> LeaseLost:
+        what = f"The lease of job {self.id} is lost."
+        return LeaseLost(what, hint="Undo what you can and return.")
 
     def _finished(self) -> JobFinished:
         what = f"This run of job {self.id} is settled (completed, snoozed, timed out or released)."

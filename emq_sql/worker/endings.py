@@ -22,6 +22,13 @@ class Released:
 
 
 @dataclass(frozen=True, slots=True)
+class Stalled:
+    """The run was lost with its process: at once what the reaper would do when the lease ends."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
 class CompletedByHandler:
     """The handler completed it in its own transaction, which may not have committed.
 
@@ -39,7 +46,7 @@ class RefusedInHandler:
     failed: Failed
 
 
-Ending = Completed | Failed | Snoozed | Released | CompletedByHandler | RefusedInHandler
+Ending = Completed | Failed | Snoozed | Released | Stalled | CompletedByHandler | RefusedInHandler
 
 
 @dataclass(slots=True, eq=False)

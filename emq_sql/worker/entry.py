@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -11,20 +12,41 @@ from typing import Any, Literal
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from emq_sql.job import Answer, Claimed, Lease
+from emq_sql.job import Claimed, KeepAnswer, Lease
 from emq_sql.rules.lease import extend_interval, lapses_at, next_due
+from emq_sql.worker.cancellation import Cancellation
 from emq_sql.worker.handler import Handler
 
 Hands = Literal["keeper", "settler", "handler"]
+IsOpen = Callable[[], bool]
 
 
-@dataclass(slots=True, eq=False)
+def _unanswered() -> Future[KeepAnswer]:
+    answer: Future[KeepAnswer] = Future()
+    answer.set_running_or_notify_cancel()  # of those who wait for it none can cancel it
+    return answer
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Ask:
     """A handler's wish to have its lease extended now, and the answer to it."""
 
     lease: timedelta | None
-    answered: threading.Event = field(default_factory=threading.Event)
-    answer: Answer | None = None
+    answer: Future[KeepAnswer] = field(default_factory=_unanswered)
+
+
+def own_transaction(connection: psycopg.Connection[Any]) -> IsOpen:
+    """Whether the transaction on this connection seems not to have ended; keeps no hold of it."""
+    known = weakref.ref(connection)
+
+    def is_open() -> bool:
+        alive = known()
+        return alive is not None and alive.info.transaction_status in {
+            TransactionStatus.INTRANS,
+            TransactionStatus.ACTIVE,
+        }
+
+    return is_open
 
 
 class Entry:
@@ -54,10 +76,10 @@ class Entry:
         self.ask: Ask | None = None
         self.hands: Hands | None = None
         self.hands_since = 0.0
-        self.cancelled = threading.Event()
+        self.cancelled = Cancellation()
         self.decided = False  # how it ends is settled, whatever the handler does from now on
         self.completing = False  # the handler completed it in a transaction of its own
-        self.own: weakref.ref[psycopg.Connection[Any]] | None = None  # which may still be open
+        self.own: IsOpen | None = None  # whether that transaction is still open
         self.refused = False  # the server refused that completion
         self.lapsed = False  # no extension came in time
         self.lost = False  # the server said that the fence is stale
@@ -86,13 +108,7 @@ class Entry:
 
     def own_is_open(self) -> bool:
         """Whether the transaction in which the handler completed it seems not to have ended."""
-        connection = self.own() if self.own is not None else None
-        if connection is None:
-            return False
-        return connection.info.transaction_status in {
-            TransactionStatus.INTRANS,
-            TransactionStatus.ACTIVE,
-        }
+        return self.own is not None and self.own()
 
     def __str__(self) -> str:
         """How log lines name it."""

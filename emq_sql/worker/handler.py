@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -23,3 +25,15 @@ class Handler:
     takes_context: bool = False
     timeout: timedelta | None = None
     backoff: Policy | None = None
+
+    @property
+    def is_async(self) -> bool:
+        """Whether it returns a coroutine, as far as can be seen without calling it."""
+        function = self.function
+        while isinstance(function, functools.partial):
+            function = function.func
+        if inspect.iscoroutinefunction(function):
+            return True
+        return not inspect.isroutine(function) and inspect.iscoroutinefunction(
+            getattr(function, "__call__", None)  # noqa: B004 - whether it is async, not whether it is
+        )

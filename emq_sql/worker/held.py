@@ -11,17 +11,15 @@ that hangs) stop nobody. Signal handlers never come here.
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from time import monotonic
-from typing import Any, Literal
+from typing import Literal
 
-import psycopg
-
-from emq_sql.job import Answer, Outcome
+from emq_sql.job import KeepAnswer
 from emq_sql.rules.lease import lapses_at
-from emq_sql.worker.entry import Ask, Entry, Hands
+from emq_sql.worker.entry import Ask, Entry, Hands, IsOpen
+from emq_sql.worker.pauses import Pauses
 
 Waiter = Literal["keeper", "watch"]
 
@@ -32,9 +30,13 @@ _LONGEST_BUSY = 0.25
 
 
 class Held:
-    """All entries that are claimed and not settled; see the module for its one lock."""
+    """All entries that are claimed and not settled; see the module for its one lock.
+
+    What it writes down of a lost or lapsed lease its caller tells the handler, without the lock.
+    """
 
     def __init__(self) -> None:
+        self.pauses = Pauses()
         self._changed = threading.Condition()
         self._entries: set[Entry] = set()
         self._version = 0
@@ -82,9 +84,12 @@ class Held:
         """Settled, or not ours any more."""
         with self._changed:
             self._entries.discard(entry)
-            if entry.ask is not None:
-                entry.ask.answer = "lost"
-                entry.ask.answered.set()
+            _answer(entry, "lost")
+
+    def drop(self, entry: Entry) -> None:
+        """Nothing is left to settle about it, unless somebody has decided already to settle it."""
+        if self.decide(entry):
+            self.remove(entry)
 
     def decide(self, entry: Entry) -> bool:
         """True for the first who wants to settle it: its end, a timeout, a snooze, a shutdown."""
@@ -157,7 +162,7 @@ class Held:
         return usual, wished, completing, soonest
 
     def extended(
-        self, entries: Sequence[Entry], answers: Sequence[Answer], sent: float,
+        self, entries: Sequence[Entry], answers: Sequence[KeepAnswer], sent: float,
         ask: Ask | None = None,
     ) -> None:  # fmt: skip
         """Write down the answers to an extension sent at `sent`, which `ask` wished for.
@@ -169,6 +174,7 @@ class Held:
             for entry, answer in zip(entries, answers, strict=True):
                 if answer == "done":
                     entry.extended(sent, wish or entry.lease.lease)
+                    entry.lapsed = False
                 elif answer == "busy":
                     entry.busy_until = monotonic() + _pause(entry)
                     if entry.own is not None:
@@ -177,11 +183,8 @@ class Held:
                     continue
                 else:
                     entry.lost = True
-                    entry.cancelled.set()
-                if entry.ask is not None and (entry.ask is ask or answer == "lost"):
-                    entry.ask.answer = answer
-                    entry.ask.answered.set()
-                    entry.ask = None
+                if entry.ask is ask or entry.lost:
+                    _answer(entry, answer)
 
     def may_wait(self, entry: Entry, now: float) -> bool:
         """Whether nothing need be asked yet about a job that its handler has completed.
@@ -202,16 +205,11 @@ class Held:
             if not entry.own_is_open():
                 entry.own = None
 
-    def ended(self, entry: Entry, outcome: Outcome) -> None:
+    def ended(self, entry: Entry) -> None:
         """A job that its handler completed is not ours any more: nothing is left to extend."""
         with self._changed:
             entry.lost = True
-            if entry.ask is not None:
-                entry.ask.answer = "lost"
-                entry.ask.answered.set()
-                entry.ask = None
-            if outcome != "completed":
-                entry.cancelled.set()
+            _answer(entry, "lost")
 
     @property
     def keeping(self) -> bool:
@@ -225,7 +223,7 @@ class Held:
             self._keeping = keeping
 
     def take_expired(self, now: float) -> tuple[list[Entry], list[Entry], float | None]:
-        """(just lapsed, just timed out, when to look again); the first are cancelled already."""
+        """(just lapsed, just timed out, when to look again); each is named once."""
         lapsed: list[Entry] = []
         timed_out: list[Entry] = []
         soonest: float | None = None
@@ -234,7 +232,6 @@ class Held:
                 if not (entry.lapsed or entry.lost):
                     if entry.lapses <= now:
                         entry.lapsed = True
-                        entry.cancelled.set()
                         self._keeping = False
                         lapsed.append(entry)
                     else:
@@ -247,26 +244,25 @@ class Held:
                         soonest = min(soonest or entry.timeout_at, entry.timeout_at)
         return lapsed, timed_out, soonest
 
-    def wish(self, entry: Entry, lease: timedelta | None) -> tuple[Ask, float]:
-        """Ask the keeper for an extension now; the wish, and when the lease lapses."""
+    def wish(self, entry: Entry, lease: timedelta | None) -> Ask:
+        """Ask the keeper for an extension now."""
         with self._changed:
             if entry.ask is None:
                 entry.ask = Ask(lease)
                 entry.busy_until = 0.0
                 self._poke()
-            return entry.ask, entry.lapses
+            return entry.ask
 
-    def completed(self, entry: Entry, own: psycopg.Connection[Any]) -> None:
-        """The handler's completion was taken, in the transaction that is open on `own`."""
+    def completed(self, entry: Entry, own: IsOpen) -> None:
+        """The handler's completion was taken; `own` says whether its transaction is still open."""
         with self._changed:
             entry.completing = True
-            entry.own = weakref.ref(own)
+            entry.own = own
 
     def refused(self, entry: Entry) -> None:
         """The handler's own completion was refused as stale, in its transaction."""
         with self._changed:
             entry.refused = True
-            entry.cancelled.set()
 
     def deadline(self, entry: Entry) -> float:
         """When the lease lapses, by the monotonic clock."""
@@ -276,6 +272,12 @@ class Held:
     def _poke(self) -> None:
         self._version += 1
         self._changed.notify_all()
+
+
+def _answer(entry: Entry, answer: KeepAnswer) -> None:
+    ask, entry.ask = entry.ask, None
+    if ask is not None:
+        ask.answer.set_result(answer)
 
 
 def _pause(entry: Entry) -> float:

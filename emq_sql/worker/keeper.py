@@ -12,12 +12,15 @@ import psycopg
 
 from emq_sql.crashpoints import crash_point
 from emq_sql.errors import EmqError, Refused, SchemaError
+from emq_sql.job import KeepAnswer
 from emq_sql.protocol import holding
 from emq_sql.protocol.link import Link
 from emq_sql.protocol.patience import Patience
+from emq_sql.worker.endings import Ending
 from emq_sql.worker.entry import Ask, Entry
 from emq_sql.worker.held import Held
 from emq_sql.worker.pulse import Pulse
+from emq_sql.worker.telling import tell
 
 log = logging.getLogger("emq_sql.worker.keeper")
 
@@ -29,6 +32,8 @@ SHORTEST_CALL = 2.0  # seconds; a busy database is no dead one
 class Keeper:
     """Every held job is extended at a third of its lease; one busy row delays no other.
 
+    The same statement says what operators want: whose lease is lost or cancelled is told, and then
+    ended by `stop`; paused queues are written down. A loss is a normal thing and ends nothing else.
     Idle it sends nothing but `seen`, every ten seconds. `changed` is called when claiming may go
     on, after a time in which no extension came through, and when the server has refused so often
     that there is no hope: `gave_up` then says why, and nobody should hold leases here.
@@ -39,6 +44,8 @@ class Keeper:
         link: Link,
         schema: str,
         held: Held,
+        queues: Sequence[str],
+        stop: Callable[[Entry, Ending | None], None],
         seen: Callable[[psycopg.Connection[Any]], None],
         changed: Callable[[], None],
         pulse: Pulse,
@@ -46,6 +53,8 @@ class Keeper:
         self._link = link
         self._schema = schema
         self._held = held
+        self._queues = queues
+        self._stop = stop
         self._seen = seen
         self._seen_due = 0.0
         self._changed = changed
@@ -143,7 +152,9 @@ class Keeper:
         if outcome == "yours":
             self._held.rolled_back(entry)
             return True
-        self._held.ended(entry, outcome)
+        self._held.ended(entry)
+        if outcome != "completed":
+            self._gone(entry, "cancelled" if outcome == "cancelled" else "lost")
         return False
 
     def _extend(self, entries: Sequence[Entry], ask: Ask | None = None) -> None:
@@ -152,15 +163,29 @@ class Keeper:
         leases = [entry.lease for entry in entries]
         lease = ask.lease if ask is not None else None
         sent = monotonic()
-        answers = self._link.call(
-            lambda conn: holding.extend(conn, self._schema, leases, lease, own=True),
+        answers, paused = self._link.call(
+            lambda conn: holding.keep(conn, self._schema, leases, self._queues, lease, own=True),
             _limit(entries),
         )
         crash_point("during-extend")
         self._held.extended(entries, answers, sent, ask)
         for entry, answer in zip(entries, answers, strict=True):
-            if answer == "lost":
-                log.warning("%s: lease lost, its handler is told to stop", entry)
+            if answer in {"lost", "cancelled"}:
+                self._gone(entry, answer)
+        self._note_pauses(paused, sent)
+
+    def _gone(self, entry: Entry, answer: KeepAnswer) -> None:
+        tell(entry, "cancelled by an operator" if answer == "cancelled" else "lease lost")
+        self._stop(entry, None)
+
+    def _note_pauses(self, paused: Sequence[str], sent: float) -> None:
+        new, over = self._held.pauses.told(paused, sent)
+        for queue in new:
+            log.info("the queue %s is paused: nothing is claimed from it", queue)
+        for queue in over:
+            log.info("the queue %s is resumed", queue)
+        if new or over:
+            self._pulse.pauses(paused)
 
 
 def _limit(entries: Sequence[Entry]) -> float:

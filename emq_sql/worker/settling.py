@@ -24,6 +24,7 @@ from emq_sql.worker.endings import (
     Released,
     Settlement,
     Snoozed,
+    Stalled,
 )
 from emq_sql.worker.held import Held
 
@@ -119,6 +120,7 @@ class Settler:
             (Failed, self._retry),
             (Snoozed, self._snooze),
             (Released, self._release),
+            (Stalled, self._stall),
         ):
             batch = self._take(now, lambda s, kind=kind: isinstance(s.ending, kind))  # type: ignore[misc]
             try:
@@ -160,6 +162,10 @@ class Settler:
     def _release(self, conn: psycopg.Connection[Any], schema: str, batch: list[Any]) -> list[Any]:
         crash_point("before-release")
         return holding.release(conn, schema, [s.entry.lease for s in batch], own=True)
+
+    def _stall(self, conn: psycopg.Connection[Any], schema: str, batch: list[Any]) -> list[Any]:
+        leases, errors = [s.entry.lease for s in batch], [s.ending.error for s in batch]
+        return holding.stall(conn, schema, leases, errors, own=True)
 
     def _put_back(self, batch: list[Settlement], verb: _PutBack) -> None:
         if not batch:
@@ -233,6 +239,8 @@ class Settler:
             delay = settlement.ending.delay.total_seconds()
             said = _last_line(settlement.ending)
             log.warning("%s failed and waits %.1f s: %s", entry, delay, said)
+        elif isinstance(settlement.ending, Stalled):
+            log.warning("%s stalled and is pending again: %s", entry, _last_line(settlement.ending))
         self._close(settlement)
 
     def _lost(self, settlement: Settlement) -> None:
@@ -249,5 +257,5 @@ class Settler:
 
 
 def _last_line(ending: Ending) -> str:
-    text = ending.error if isinstance(ending, Failed) else ""
+    text = ending.error if isinstance(ending, (Failed, Stalled)) else ""
     return text.strip().rpartition("\n")[2][:300]

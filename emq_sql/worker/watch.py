@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import random
 from collections.abc import Callable
 from datetime import timedelta
@@ -13,8 +12,7 @@ from emq_sql.worker.endings import Ending
 from emq_sql.worker.entry import Entry
 from emq_sql.worker.held import Held
 from emq_sql.worker.pulse import Pulse
-
-log = logging.getLogger("emq_sql.worker.watch")
+from emq_sql.worker.telling import tell
 
 LONGEST_WAIT = 10.0  # so that it is known to be alive
 
@@ -23,12 +21,12 @@ class Watch:
     """Talks to no database, so a connection that hangs cannot keep it from telling handlers.
 
     A lapsed lease (no extension for its whole length) cancels the handler and stops the claiming. A
-    run over its timeout is settled as a failure; `ended` is called with it.
+    run over its timeout is ended by `stop`, as a failure.
     """
 
-    def __init__(self, held: Held, ended: Callable[[Entry, Ending], None], pulse: Pulse) -> None:
+    def __init__(self, held: Held, stop: Callable[[Entry, Ending], None], pulse: Pulse) -> None:
         self._held = held
-        self._ended = ended
+        self._stop = stop
         self._pulse = pulse
         self._rng = random.Random()  # noqa: S311 - jitter, not a secret
         self._stopped = False
@@ -45,7 +43,7 @@ class Watch:
             now = monotonic()
             lapsed, timed_out, soonest = self._held.take_expired(now)
             for entry in lapsed:
-                log.warning("%s: no extension within its lease, its handler is told to stop", entry)
+                tell(entry, "lease lost", "no extension within its whole length")
             for entry in timed_out:
                 self._time_out(entry)
             if lapsed:
@@ -59,11 +57,10 @@ class Watch:
         timeout = entry.handler.timeout if entry.handler else None
         if timeout is None or not self._held.decide(entry):
             return
-        entry.cancelled.set()
+        tell(entry, "timed out", f"after {_shown(timeout)}")
         error = TimeoutError(f"timed out after {_shown(timeout)}")
         policy = entry.handler.backoff if entry.handler else None
-        log.warning("%s timed out after %s; its thread keeps a slot", entry, _shown(timeout))
-        self._ended(entry, verdict.raised(error, entry.claimed.failures, policy, self._rng))
+        self._stop(entry, verdict.raised(error, entry.claimed.failures, policy, self._rng))
 
 
 def _shown(length: timedelta) -> str:

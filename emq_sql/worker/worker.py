@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any
@@ -12,26 +12,30 @@ import psycopg
 
 from emq_sql.crashpoints import crash_point
 from emq_sql.errors import BadInput, EmqError, Refused, Retryable, SchemaError
-from emq_sql.job import Answer, Claimed
+from emq_sql.job import Answer, Claimed, Lease
 from emq_sql.protocol import claiming, upkeep
 from emq_sql.protocol.link import Connect, Link
 from emq_sql.protocol.patience import Patience
 from emq_sql.rules import backoff
 from emq_sql.rules.verdict import Completed
 from emq_sql.worker.claiming import Claimer, Request
-from emq_sql.worker.context import CompleteIn
 from emq_sql.worker.endings import Ending, Released, Settlement, Snoozed
 from emq_sql.worker.entry import Entry
-from emq_sql.worker.executor import Executor
+from emq_sql.worker.executor import Ended, Executor
 from emq_sql.worker.handler import Handler
 from emq_sql.worker.held import Held
 from emq_sql.worker.identity import Identity, version
+from emq_sql.worker.inprocess import InProcess
 from emq_sql.worker.keeper import Keeper
 from emq_sql.worker.loops import Loop
 from emq_sql.worker.pulse import Pulse
 from emq_sql.worker.settings import WorkerSettings
 from emq_sql.worker.settling import Settler
+from emq_sql.worker.telling import tell
 from emq_sql.worker.watch import Watch
+
+CompleteIn = Callable[[object, str, Lease, object], None]
+MakeExecutor = Callable[[Held, Ended], Executor]
 
 log = logging.getLogger("emq_sql.worker")
 
@@ -57,12 +61,14 @@ class Worker:
         handlers: Mapping[str, Handler],
         settings: WorkerSettings,
         complete_in: CompleteIn,
+        make_executor: MakeExecutor | None = None,
     ) -> None:
         self._identity = Identity()
         self._connect = connect
         self._schema = schema
         self._handlers = handlers
         self._settings = settings
+        self._complete_in = complete_in
         self.pulse = Pulse()
         self._link = Link(
             connect, f"emq claim {self.name}", around=lambda: self.pulse.asking("main")
@@ -71,7 +77,7 @@ class Worker:
         # Endings, queues that were rung for, or None to look around. A SimpleQueue is the one
         # queue that a signal handler may put into.
         self._inbox: SimpleQueue[Settlement | str | None] = SimpleQueue()
-        self._executor = Executor(settings.slots, self._held, schema, complete_in, self._ended)
+        self._executor = (make_executor or self._in_process)(self._held, self._ended)
         self._claimer = Claimer(settings, schema, handlers)
         self._patience = Patience()
         self._again_at = 0.0
@@ -128,8 +134,11 @@ class Worker:
         keeper_link = Link(
             self._connect, f"emq keep {self.name}", around=lambda: self.pulse.asking("keeper")
         )
-        keeper = Keeper(keeper_link, self._schema, self._held, self._seen, self.wake, self.pulse)
-        watch = Watch(self._held, self._ended, self.pulse)
+        keeper = Keeper(
+            keeper_link, self._schema, self._held, self._settings.queues, self._executor.stop,
+            self._seen, self.wake, self.pulse,
+        )  # fmt: skip
+        watch = Watch(self._held, self._executor.stop, self.pulse)
         keeping = Loop("keeper", keeper, self.pulse, self.fail)
         watching = Loop("watch", watch, self.pulse, self.fail)
         self._executor.start()
@@ -305,6 +314,12 @@ class Worker:
                 entry, task,
             )  # fmt: skip
 
+    def _in_process(self, held: Held, ended: Ended) -> Executor:
+        def complete(handle: object, lease: Lease, result: object) -> None:
+            self._complete_in(handle, self._schema, lease, result)
+
+        return InProcess(self._settings.slots, held, complete, ended)
+
     def _ended(self, entry: Entry, ending: Ending | None) -> None:
         self._inbox.put(None if ending is None else Settlement(entry, ending))
 
@@ -325,9 +340,8 @@ class Worker:
 
     def _release(self, entry: Entry) -> None:
         if self._held.decide(entry):
-            log.info("%s is released, its handler is told to stop", entry)
-            entry.cancelled.set()
-            self._settler.add(Settlement(entry, Released()))
+            tell(entry, "worker stops", "it is released")
+            self._executor.stop(entry, Released())
 
     def _try_quietly(self) -> None:
         try:

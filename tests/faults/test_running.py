@@ -87,7 +87,7 @@ def test_a_failure_is_retried_and_results_are_stored(field: Field) -> None:
     assert stored == [(job, "in the end", 3, 2)]
     errors = field.rows("select error from emq.attempt where how = 'failed'")
     assert all("ValueError: fails on purpose" in error for (error,) in errors)
-    assert all("executor.py" not in error for (error,) in errors)
+    assert all("emq_sql/worker/" not in error for (error,) in errors)
 
 
 def test_a_job_that_kills_its_worker_each_time_becomes_a_dead_letter(field: Field) -> None:

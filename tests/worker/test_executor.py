@@ -19,20 +19,20 @@ from emq_sql.rules.verdict import Completed, Failed
 from emq_sql.worker.context import Job
 from emq_sql.worker.endings import Ending, Snoozed
 from emq_sql.worker.entry import Entry
-from emq_sql.worker.executor import Executor
 from emq_sql.worker.handler import Handler
 from emq_sql.worker.held import Held
+from emq_sql.worker.inprocess import InProcess
 from tests.worker.making import entry
 
 
 class Room:
-    """An executor with one slot, and the endings that it told."""
+    """An executor, and the endings that it told."""
 
-    def __init__(self) -> None:
+    def __init__(self, slots: int = 1) -> None:
         self.held = Held()
         self.endings: SimpleQueue[tuple[Entry, Ending | None]] = SimpleQueue()
-        self.executor = Executor(
-            1, self.held, "emq", _no_completion, lambda e, ending: self.endings.put((e, ending))
+        self.executor = InProcess(
+            slots, self.held, _no_completion, lambda e, ending: self.endings.put((e, ending))
         )
         self.executor.start()
 
@@ -181,7 +181,7 @@ def test_a_job_that_is_lost_before_its_turn_is_not_run(room: Room) -> None:
 
 def test_a_hanging_handler_occupies_its_slot_and_no_other() -> None:
     held, ended = Held(), SimpleQueue()  # type: ignore[var-annotated]
-    executor = Executor(2, held, "emq", _no_completion, lambda e, _: ended.put(e))
+    executor = InProcess(2, held, _no_completion, lambda e, _: ended.put(e))
     executor.start()
     go = threading.Event()
     hanging = entry(Handler("t", lambda: go.wait(20)))

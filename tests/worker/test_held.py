@@ -9,7 +9,7 @@ from time import monotonic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emq_sql.worker.entry import Entry
+from emq_sql.worker.entry import Entry, own_transaction
 from emq_sql.worker.handler import Handler
 from emq_sql.worker.held import Held, Waiter
 from tests.plugins.databases import Database
@@ -34,9 +34,8 @@ def test_an_extension_is_due_at_a_third_and_a_lapse_at_the_whole_of_the_lease(
     assert register.take_due(before)[0] == []
     assert register.take_due(1000 + lease / 3 + 0.001)[0] == [job]
     assert register.take_expired(1000 + lease - 0.001)[0] == []
-    assert not job.cancelled.is_set()
+    assert register.keeping
     assert register.take_expired(1000 + lease + 0.001 + late)[0] == [job]
-    assert job.cancelled.is_set()
     assert not register.keeping
     assert register.take_expired(1000 + lease + 0.001 + late)[0] == []  # said once
 
@@ -63,11 +62,11 @@ def test_a_busy_row_is_asked_for_again_and_the_others_are_extended() -> None:
     assert not busy.cancelled.is_set()
 
 
-def test_a_lost_row_tells_its_handler_and_is_never_asked_for_again() -> None:
+def test_a_lost_row_is_never_asked_for_again() -> None:
     job = entry(HANDLER, lease=timedelta(seconds=3), sent=0.0)
     register = held(job)
     register.extended(register.take_due(1.5)[0], ["lost"], 1.5)
-    assert job.cancelled.is_set()
+    assert job.lost
     assert register.take_due(1e9) == ([], [], [], None)
 
 
@@ -143,7 +142,7 @@ def test_nothing_is_asked_about_a_job_while_its_completing_transaction_is_open(
     register = held(job)
     with db.connect(autocommit=False) as connection:
         connection.execute("select 1")
-        register.completed(job, connection)
+        register.completed(job, own_transaction(connection))
         now = monotonic()
         assert register.take_due(now)[2] == [job]
         assert register.may_wait(job, now)
@@ -160,14 +159,14 @@ def test_a_wish_is_not_answered_by_an_extension_that_was_under_way_before_it() -
     job = entry(HANDLER, lease=timedelta(seconds=3), sent=100.0)
     register = held(job)
     usual = register.take_due(101.5)[0]
-    ask, _ = register.wish(job, timedelta(hours=1))
+    ask = register.wish(job, timedelta(hours=1))
     register.extended(usual, ["done"], 101.5)
     register.put_down(usual, "keeper")
-    assert ask.answer is None
+    assert not ask.answer.done()
     assert register.deadline(job) == 104.5
     wished = register.take_due(101.6)[1]
     register.extended(wished, ["done"], 101.6, ask)
-    assert ask.answer == "done"
+    assert ask.answer.result() == "done"
     assert register.deadline(job) == 3701.6
 
 

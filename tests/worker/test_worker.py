@@ -253,7 +253,7 @@ def test_leases_that_the_server_refuses_to_extend_end_the_worker_with_the_reason
     try:
         may = "execute on function emq.claim, emq.claimed, emq.release"
         said = ended_by(bench, "usage on schema emq", may)
-        assert "permission denied for function extend" in said
+        assert "permission denied for function keep" in said
         assert bench.rows("select attempts, stalled from emq.pending") == [(1, 0)]
     finally:
         go.set()

@@ -1,0 +1,122 @@
+"""One run of a handler: the call, and the ending that comes of it. The same in every executor."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+import random
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NoReturn
+
+from emq_sql.crashpoints import crash_point
+from emq_sql.errors import BadPayload, LeaseLost
+from emq_sql.job import Lease
+from emq_sql.rules import verdict
+from emq_sql.rules.payload import decode
+from emq_sql.worker.context import Job
+from emq_sql.worker.current import running
+from emq_sql.worker.endings import CompletedByHandler, Ending, RefusedInHandler
+from emq_sql.worker.grip import Grip
+from emq_sql.worker.handler import Handler
+
+Complete = Callable[[object, Lease, object], None]
+
+_OUR_FRAMES = str(Path(__file__).parent) + os.sep
+
+
+class Run:
+    """Calls the handler of one job, and says what is to be settled about it.
+
+    `complete(handle, lease, result)` completes in a handler's own transaction.
+    """
+
+    __slots__ = ("_complete", "_grip", "_handler", "_pid", "_rng")
+
+    def __init__(
+        self, handler: Handler, grip: Grip, complete: Complete, rng: random.Random
+    ) -> None:
+        self._handler = handler
+        self._grip = grip
+        self._complete = complete
+        self._rng = rng
+        self._pid = os.getpid()
+
+    def call(self) -> object:
+        """What the handler returns: an awaitable, when it is async. Raises what it raises, and
+        BadPayload when the arguments do not fit. Call it in a context of its own.
+        """
+        claimed = self._grip.claimed
+        running.set(claimed)
+        args, kwargs = decode(claimed.payload)
+        if self._handler.takes_context:
+            args = (Job(self._grip, self._complete), *args)
+        _must_fit(self._handler, args, kwargs)
+        crash_point("mid-handler")
+        return self._handler.function(*args, **kwargs)
+
+    def ending(self, value: object, trouble: BaseException | None) -> Ending:
+        """What a run that returned `value`, or raised `trouble`, means for its job."""
+        self.leave_fork(trouble)
+        crash_point("after-effect")
+        try:
+            return self._ending(value, trouble)
+        except BaseException as error:  # noqa: BLE001 - a result that raises when it is read
+            return verdict.raised(error, self._grip.claimed.failures, None, self._rng)
+
+    def leave_fork(self, trouble: BaseException | None) -> None:
+        """End this process if the handler has forked it, and has returned in the child as well: the
+        job is the parent's, whose connections the child would keep open.
+        """
+        if os.getpid() != self._pid:
+            _leave_child(trouble)
+
+    def _ending(self, value: object, trouble: BaseException | None) -> Ending:
+        if self._grip.completing:
+            error = trouble or LeaseLost(
+                "The handler completed the job in its own transaction, which was not committed.",
+                hint="Commit the transaction before the handler returns.",
+            )
+            return CompletedByHandler(self._failed(error), raised=trouble is not None)
+        if trouble is None and not self._grip.refused:
+            return verdict.returned(value)
+        error = trouble or LeaseLost("The handler's completion was refused, and it went on.")
+        failed = self._failed(error)
+        return RefusedInHandler(failed) if self._grip.refused else failed
+
+    def _failed(self, error: BaseException) -> verdict.Failed:
+        failures, policy = self._grip.claimed.failures, self._handler.backoff
+        return verdict.raised(_without_our_frames(error), failures, policy, self._rng)
+
+
+def _leave_child(trouble: BaseException | None) -> NoReturn:
+    code = trouble.code if isinstance(trouble, SystemExit) else int(trouble is not None)
+    with contextlib.suppress(Exception):
+        if trouble is not None and not isinstance(trouble, SystemExit):
+            traceback.print_exception(trouble)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code if isinstance(code, int) else int(code is not None))
+
+
+def _must_fit(handler: Handler, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    try:
+        signature = inspect.signature(handler.function)
+    except (TypeError, ValueError):  # some functions written in C have none
+        return
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        what = f"The arguments of this job do not fit the task {handler.task!r}: {error}."
+        raise BadPayload(what, hint="Was it enqueued for another version of the task?") from None
+
+
+def _without_our_frames(error: BaseException) -> BaseException:
+    at: TracebackType | None = error.__traceback__
+    while at is not None and at.tb_frame.f_code.co_filename.startswith(_OUR_FRAMES):
+        at = at.tb_next
+    return error.with_traceback(at)
