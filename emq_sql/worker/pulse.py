@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Literal
 
-LoopName = Literal["main", "keeper", "watch", "upkeep", "bell", "children", "health"]
+LoopName = Literal["main", "keeper", "watch", "upkeep", "bell", "children", "health", "health-file"]
 LoopState = Literal["starting", "running", "restarting", "failed", "ended"]
 
 # Seconds that one question to the database may take in all, connecting to several hosts included.

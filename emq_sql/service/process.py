@@ -1,0 +1,109 @@
+"""Runs one worker with everything around it, from its checks to its exit code."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from functools import partial
+from typing import Any, NoReturn
+
+import psycopg
+
+from emq_sql.effects.completion import complete_in
+from emq_sql.errors import EmqError
+from emq_sql.protocol.link import Link
+from emq_sql.service.probes import Probes
+from emq_sql.service.signals import obeyed
+from emq_sql.service.start import checked, facts, first_line
+from emq_sql.upkeep.maintenance import Maintenance
+from emq_sql.worker.bell import Bell
+from emq_sql.worker.handler import Handler
+from emq_sql.worker.loops import Loop
+from emq_sql.worker.settings import WorkerSettings
+from emq_sql.worker.worker import Worker
+
+log = logging.getLogger("emq_sql.service")
+
+CONNECTIONS = 4  # the loop, the lease keeper, upkeep and the bell; handlers have their own
+_NO_PROBES = Probes()
+
+
+def run_service(
+    connect: Callable[[], psycopg.Connection[Any]],
+    schema: str,
+    handlers: Mapping[str, Handler],
+    settings: WorkerSettings,
+    environment: str | None,
+    probes: Probes = _NO_PROBES,
+) -> int:
+    """Work until SIGTERM, SIGINT or SIGHUP (or, in a burst, until the queues are empty); the exit
+    code.
+
+    The first signal ends the claiming and lets handlers run on for `settings.grace`, the second
+    releases what is held at once. 0: everything was settled or released; 1: the database could not
+    be reached for that (the leases end by themselves), or kept refusing, or a control loop could
+    not be kept alive, or something hung for `signals.LAST_PATIENCE` seconds after the grace. When
+    handlers still run at the end, the process is ended here, since nothing else could end their
+    threads.
+    Raises, before anything is claimed, BadSetting for the probes, SchemaMissing, SchemaTooOld or
+    SchemaTooNew, EnvironmentMismatch, or a DatabaseTrouble. Belongs into the main thread, which
+    gets the signals.
+    """
+    with closing(probes.opened()) as health:
+        server = checked(connect, schema, environment)
+        worker = Worker(connect, schema, handlers, settings, complete_in)
+        known = facts(server, schema, settings, worker.name, CONNECTIONS)
+        loops = [*_loops(connect, schema, worker), *health.loops(known, worker.pulse, worker.fail)]
+        log.info("%s", first_line(known, settings))
+        code = _run(worker, loops, settings)
+    log.info("worker %s has ended, exit code %d", worker.name, code)
+    if worker.hanging:
+        _leave(code, worker.hanging)
+    return code
+
+
+def _run(worker: Worker, loops: list[Loop], settings: WorkerSettings) -> int:
+    code = 0
+    with obeyed(worker, settings.grace.total_seconds()):
+        try:
+            for loop in loops:
+                loop.start()
+            worker.run()
+        except EmqError as error:
+            log.error("the worker ends: %s", error)
+            code = 1
+        except Exception:
+            log.exception("the worker ends, and should not have: what follows is a bug")
+            code = 1
+        finally:
+            for seconds in (0.0, 5.0):  # all are told before one is waited for
+                for loop in loops:
+                    loop.stop(seconds)
+    return code if worker.released_all else 1
+
+
+def _loops(
+    connect: Callable[[], psycopg.Connection[Any]], schema: str, worker: Worker
+) -> list[Loop]:
+    pulse = worker.pulse
+    listening = Link(connect, f"emq bell {worker.name}", around=partial(pulse.asking, "bell"))
+    bell = Bell(listening, schema, worker.wake, pulse)
+    upkeep = Maintenance(
+        connect, schema, who=worker.name, beat=partial(pulse.beat, "upkeep"),
+        around=partial(pulse.asking, "upkeep"),
+    )  # fmt: skip
+    return [
+        Loop("bell", bell, pulse, worker.fail),
+        Loop("upkeep", upkeep, pulse, worker.fail),
+    ]
+
+
+def _leave(code: int, hanging: int) -> NoReturn:
+    log.warning("%d handlers still run; the process ends without them", hanging)
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

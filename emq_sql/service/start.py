@@ -1,0 +1,83 @@
+"""What is checked before anything is claimed, and the line that says how the worker starts."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+
+from emq_sql.errors import EnvironmentMismatch
+from emq_sql.protocol import reading, steps
+from emq_sql.protocol.troubles import named
+from emq_sql.worker.health.report import Facts
+from emq_sql.worker.identity import version
+from emq_sql.worker.settings import WorkerSettings
+
+
+def checked(
+    connect: Callable[[], psycopg.Connection[Any]], schema: str, environment: str | None
+) -> str:
+    """The server's version, after the schema's version and the environment were found to fit.
+
+    Reads one row of `meta`, whatever the ledger has behind it. Raises SchemaMissing, SchemaTooOld,
+    SchemaTooNew, EnvironmentMismatch, or a DatabaseTrouble.
+    """
+    with named():
+        connection = connect()
+    with connection:
+        steps.require_newest(connection, schema=schema)
+        tagged = reading.meta(connection, schema)["environment"]
+        if tagged is not None and tagged != environment:
+            mine = "names none" if environment is None else f'is "{environment}"'
+            raise EnvironmentMismatch(
+                f'This database is tagged for the environment "{tagged}"; the worker\'s {mine}.',
+                hint="If this is a copy, tag it anew before a worker runs its jobs (emq.tag);"
+                f' else set the environment of the application to "{tagged}".',
+            )
+        return connection.info.parameter_status("server_version") or "of unknown version"
+
+
+def facts(
+    server: str, schema: str, settings: WorkerSettings, worker: str, connections: int
+) -> Facts:
+    """What a worker can say of itself from its start on."""
+    return Facts(
+        worker=worker,
+        queues=settings.queues,
+        kind="threads and an event loop" if settings.processes is None else "processes",
+        poll=settings.poll,
+        connections=connections,
+        versions={
+            "emq_sql": version(),
+            "python": platform.python_version(),
+            "psycopg": psycopg.__version__,
+            "libpq": _libpq(psycopg.pq.version()),
+            "postgresql": server,
+            "schema": schema,
+            "schema_version": steps.newest(),
+        },
+    )
+
+
+def first_line(known: Facts, settings: WorkerSettings) -> str:
+    """Versions, queues, slots, connections and patience, on one line."""
+    at = known.versions
+    lease = "of the job or its queue" if settings.lease is None else _seconds(settings.lease)
+    return (
+        f"emq_sql {at['emq_sql']}, Python {at['python']}, psycopg {at['psycopg']},"
+        f" libpq {at['libpq']}, PostgreSQL {at['postgresql']}, schema {at['schema']} version"
+        f" {at['schema_version']}; worker {known.worker}: queues {','.join(known.queues)},"
+        f" {settings.slots} slots ({known.kind}), at most {known.connections} connections, poll"
+        f" {_seconds(settings.poll)}, grace {_seconds(settings.grace)}, lease {lease}"
+    )
+
+
+def _seconds(length: timedelta) -> str:
+    return f"{length.total_seconds():g} s"
+
+
+def _libpq(number: int) -> str:
+    return f"{number // 10000}.{number % 10000}"
