@@ -14,6 +14,7 @@ from uuid import UUID
 import psycopg
 from sqlalchemy.engine import URL, Engine
 
+from emq_sql.doorbell import Doorbell
 from emq_sql.errors import Ambiguous, BadSetting, Retryable, UnknownTask
 from emq_sql.job import Enqueued, NewJob, Reaped
 from emq_sql.protocol import adapt, connecting, enqueueing, reading, troubles, upkeep
@@ -46,6 +47,9 @@ class EMQ:
     `database` is a URL, a libpq DSN or an Engine on psycopg 3; left out, it is EMQ_DSN when first
     needed. Nothing connects until something is asked. `schema` is where the ledger lives.
     `environment` must equal the database's tag, if it has one, before a worker runs anything.
+    `listen_dsn` is where workers listen, when `database` goes through a transaction pooler; left
+    out, it is EMQ_LISTEN_DSN, and then `database`. With `bell=False` nothing here rings or listens,
+    and jobs are found by polling.
     """
 
     def __init__(
@@ -55,9 +59,14 @@ class EMQ:
         schema: str = "emq",
         environment: str | None = None,
         payload_limit: int = PAYLOAD_LIMIT,
+        listen_dsn: str | URL | Engine | None = None,
+        bell: bool = True,
     ) -> None:
         self.schema = names.schema_name(schema)
         self.environment = environment
+        self.bell = bell
+        self._listen = None if listen_dsn is None else connecting.engine_for(listen_dsn)
+        self._doorbell = Doorbell(lambda: self.engine, self.schema)
         self._payload_limit = _checked_limit(payload_limit)
         self._engine = None if database is None else connecting.engine_for(database)
         self._tasks: dict[str, Task[..., Any]] = {}
@@ -73,6 +82,13 @@ class EMQ:
                 )
             self._engine = connecting.engine_for(dsn)
         return self._engine
+
+    @property
+    def listen_engine(self) -> Engine:
+        """The engine of the connections that listen: the ledger's database, without a pooler."""
+        if self._listen is None and (dsn := os.environ.get("EMQ_LISTEN_DSN")):
+            self._listen = connecting.engine_for(dsn)
+        return self._listen or self.engine
 
     @property
     def payload_limit(self) -> int:
@@ -196,7 +212,10 @@ class EMQ:
         jobs = _checked_jobs(jobs)
         if session is not None:
             conn = adapt.driver_connection(session)
-            return self._add(conn, jobs, own=adapt.commits_by_itself(conn))
+            own = adapt.commits_by_itself(conn)
+            answers = self._add(conn, jobs, own=own)
+            self._tell(jobs, answers, None if own else session)
+            return answers
         for left in reversed(range(_TRIES)):
             try:
                 with self.connection() as conn:
@@ -206,8 +225,10 @@ class EMQ:
                     raise
                 time.sleep(random.uniform(0.01, 0.2 * (_TRIES - left)))  # noqa: S311
             else:
-                again = left < _TRIES - 1
-                return list(map(_as_first_told, jobs, answers)) if again else answers
+                if left < _TRIES - 1:
+                    answers = list(map(_as_first_told, jobs, answers))
+                self._tell(jobs, answers, None)
+                return answers
         raise AssertionError("unreachable")
 
     def _add(
@@ -232,6 +253,28 @@ class EMQ:
                 for n, answer in zip(places, added, strict=True):
                     answers[n] = answer
         return answers
+
+    def ring(self, *queues: str) -> None:
+        """Wake the workers that wait for jobs of these queues: soon, from another thread.
+
+        For jobs added in a transaction that emq_sql cannot see the end of (a psycopg connection of
+        yours): call it after the commit. Without it they are found by polling. A hint: it never
+        fails because of the database. Raises BadName.
+        """
+        self._doorbell.ring([names.queue_name(queue) for queue in queues])
+
+    def flush_rings(self, seconds: float = 0.5) -> bool:
+        """Wait until what was enqueued has been rung for, at most so long; whether it has.
+
+        For a process that ends without Python's own end (`os._exit`), which waits as long.
+        """
+        return self._doorbell.flush(seconds)
+
+    def _tell(self, jobs: Sequence[Prepared], answers: Sequence[Enqueued], session: object) -> None:
+        if self.bell:
+            added = zip(jobs, answers, strict=True)
+            queues = {job.queue for job, answer in added if answer.status == "enqueued"}
+            self._doorbell.added(queues, session)
 
     @contextmanager
     def connection(self) -> Iterator[psycopg.Connection[Any]]:
@@ -273,6 +316,8 @@ class EMQ:
         """Workers claim jobs of this queue again."""
         with self.connection() as conn:
             upkeep.resume(conn, self.schema, names.queue_name(queue))
+        if self.bell:
+            self._doorbell.ring([queue])
 
     def configure(
         self, queue: str, *, lease: Duration | None = None, max_attempts: int | None = None,

@@ -30,18 +30,25 @@ def driver_connection(handle: object) -> psycopg.Connection[Any]:
     if isinstance(handle, psycopg.Connection):
         return handle
     with found():
-        if isinstance(handle, _sessions()):
-            session: Any = handle
-            return driver_of(session.connection())
-        if isinstance(handle, Connection):
-            if not handle.in_transaction():
-                handle.begin()
-            return driver_of(handle)
+        connection = connection_of(handle)
+        if connection is not None:
+            if not connection.in_transaction():
+                connection.begin()
+            return driver_of(connection)
     raise UnsupportedHandle(
         f"A {type(handle).__module__}.{type(handle).__qualname__} cannot carry a transaction here.",
         hint="Give a SQLAlchemy Session or Connection, or a psycopg Connection (no engine, no"
         " asynchronous one, no cursor).",
     )
+
+
+def connection_of(handle: object) -> Connection | None:
+    """The SQLAlchemy Connection of a Session's transaction, or itself; None for any other thing."""
+    if isinstance(handle, _sessions()):
+        session: Any = handle
+        connection: Connection = session.connection()
+        return connection
+    return handle if isinstance(handle, Connection) else None
 
 
 def _sessions() -> Any:
