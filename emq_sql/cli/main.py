@@ -15,6 +15,7 @@ COMMANDS = {
     "dev-db": "emq_sql.cli.dev_db:dev_db",
     "doctor": "emq_sql.cli.doctor:doctor",
     "enqueue": "emq_sql.cli.steering:enqueue",
+    "health": "emq_sql.cli.health:health",
     "job": "emq_sql.cli.looking:job",
     "ledger": "emq_sql.cli.looking:ledger",
     "pause": "emq_sql.cli.steering:pause",

@@ -2,46 +2,86 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import timedelta
+from pathlib import Path
 
 import click
 
+from emq_sql.cli import logs
 from emq_sql.cli.context import load_app
 from emq_sql.protocol import connecting
 from emq_sql.rules import names
-from emq_sql.service import run_service
-from emq_sql.worker.settings import WorkerSettings
+from emq_sql.rules.durations import duration
+from emq_sql.service import Probes, run_service
+from emq_sql.worker.settings import USUAL_SLOTS, WorkerSettings
+
+_FILE = click.Path(path_type=Path)
+
+
+def log_options(command: click.decorators.FC) -> click.decorators.FC:
+    """--log-level, --log-format and --log-config."""
+    for option in (
+        click.option("--log-config", type=_FILE, help="dictConfig of logging, in JSON or TOML."),
+        click.option("--log-format", type=click.Choice(logs.FORMATS), help="text, if left out."),
+        click.option(
+            "--log-level", default="info", show_default=True,
+            type=click.Choice(logs.LEVELS, case_sensitive=False),
+        ),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def health_options(command: click.decorators.FC) -> click.decorators.FC:
+    """--health-port, --health-host and --health-file."""
+    for option in (
+        click.option("--health-file", type=_FILE, help="Write the health here each second."),
+        click.option("--health-host", default="127.0.0.1", show_default=True),
+        click.option("--health-port", type=int, help="Serve /live, /ready and / over HTTP."),
+    ):
+        command = option(command)
+    return command
 
 
 @click.command()
 @click.option("--app", "app_spec", required=True, help="module:attribute of your EMQ.")
 @click.option("-q", "--queues", default="default", show_default=True, help="Names, with commas.")
-@click.option("--concurrency", default=4, show_default=True, help="Handlers at the same time.")
+@click.option("--concurrency", type=int, help=f"Slots in this process; {USUAL_SLOTS}.")
 @click.option("--grace", default=30.0, show_default=True, help="Seconds to drain after SIGTERM.")
 @click.option("--poll", default=1.0, show_default=True, help="Seconds between looks when idle.")
+@click.option("--lease", type=float, help="Seconds, for jobs that name none; else the queue's.")
+@click.option("--extend", type=float, help="Seconds between extensions, below lease / 3.")
 @click.option("--burst", is_flag=True, help="Work until the queues are empty, then exit.")
 @click.option("--dsn", help="Instead of the application's own database setting.")
-@click.option("--log-level", default="INFO", show_default=True)
+@health_options
+@log_options
 @click.pass_context
 def worker(
-    ctx: click.Context, app_spec: str, queues: str, concurrency: int, grace: float, poll: float,
-    burst: bool, dsn: str | None, log_level: str,
+    ctx: click.Context, app_spec: str, queues: str, concurrency: int | None, grace: float,
+    poll: float, lease: float | None, extend: float | None, burst: bool, dsn: str | None,
+    health_port: int | None, health_host: str, health_file: Path | None, log_level: str,
+    log_format: str | None, log_config: Path | None,
 ) -> None:  # fmt: skip
     """Claim and run jobs. SIGTERM or Ctrl-C drains for --grace seconds; a second one releases."""
-    logging.basicConfig(
-        level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s"
-    )
-    app = load_app(app_spec)
+    logs.set_up(log_level, log_format, log_config)
     settings = WorkerSettings(
         queues=tuple(names.queue_name(name.strip()) for name in queues.split(",")),
         concurrency=concurrency,
-        poll=timedelta(seconds=poll),
-        grace=timedelta(seconds=grace),
+        poll=duration(poll, "poll"),
+        grace=duration(grace, "grace", allow_zero=True),
         burst=burst,
+        lease=_seconds(lease, "lease"),
+        extend=_seconds(extend, "extend interval"),
     )
+    app = load_app(app_spec)
+    logs.name_jobs()
     engine = app.engine if dsn is None else connecting.engine_for(dsn)
     code = run_service(
-        lambda: connecting.dedicated(engine), app.schema, app.handlers, settings, app.environment
-    )
+        lambda: connecting.dedicated(engine), app.schema, app.handlers, settings, app.environment,
+        Probes(health_port, health_host, health_file),
+    )  # fmt: skip
     ctx.exit(code)
+
+
+def _seconds(given: float | None, setting: str) -> timedelta | None:
+    return None if given is None else duration(given, setting)

@@ -22,6 +22,7 @@ from emq_sql.upkeep.maintenance import Maintenance
 from emq_sql.worker.bell import Bell
 from emq_sql.worker.handler import Handler
 from emq_sql.worker.loops import Loop
+from emq_sql.worker.records import named_worker
 from emq_sql.worker.settings import WorkerSettings
 from emq_sql.worker.worker import Worker
 
@@ -55,6 +56,7 @@ def run_service(
     with closing(probes.opened()) as health:
         server = checked(connect, schema, environment)
         worker = Worker(connect, schema, handlers, settings, complete_in)
+        named_worker(worker.name)
         known = facts(server, schema, settings, worker.name, CONNECTIONS)
         loops = [*_loops(connect, schema, worker), *health.loops(known, worker.pulse, worker.fail)]
         log.info("%s", first_line(known, settings))

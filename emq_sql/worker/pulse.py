@@ -15,6 +15,9 @@ LoopState = Literal["starting", "running", "restarting", "failed", "ended"]
 # Its own limits are far shorter; a loop that outlasts this hangs for another reason.
 DATABASE_PATIENCE = 300.0
 
+MOST_UNKNOWN = 50  # names of unknown tasks that are remembered; anybody may enqueue any name
+OTHERS = "(others)"
+
 
 @dataclass(frozen=True, slots=True)
 class Said:
@@ -34,6 +37,7 @@ class Reading:
     now: float
     loops: dict[LoopName, Said]
     claimed_at: float | None
+    busy: bool
     busy_at: float | None
     draining: bool
     keeping: bool
@@ -50,6 +54,7 @@ class _Work:
     slots: int = 0
     used: int = 0
     held: int = 0
+    busy: bool = False
     busy_at: float | None = None
     unknown: dict[str, int] = field(default_factory=dict)
 
@@ -110,13 +115,17 @@ class Pulse:
     def works(self, slots: int, used: int, held: int) -> None:
         """So many of the slots run a handler, and so many jobs are held."""
         was = self._work
-        busy = was.used >= was.slots > 0 or used >= slots
-        busy_at = self._clock() if busy else was.busy_at
-        self._work = _Work(slots, used, held, busy_at, was.unknown)
+        # A slot that a hung handler keeps, or whose process is gone, is no work.
+        busy = used >= slots and held > 0
+        busy_at = self._clock() if busy or was.busy else was.busy_at
+        self._work = _Work(slots, used, held, busy, busy_at, was.unknown)
 
     def knows_not(self, task: str) -> None:
         """A job came whose task this worker does not know."""
-        self._work.unknown = {**self._work.unknown, task: self._work.unknown.get(task, 0) + 1}
+        known = self._work.unknown
+        if task not in known and len(known) >= MOST_UNKNOWN:
+            task = OTHERS
+        self._work.unknown = {**known, task: known.get(task, 0) + 1}
 
     def drains(self) -> None:
         """Nothing more is claimed from here on."""
@@ -141,6 +150,7 @@ class Pulse:
             now=self._clock(),
             loops=dict(self._loops),
             claimed_at=self._claimed_at,
+            busy=work.busy,
             busy_at=work.busy_at,
             draining=self._draining,
             keeping=self._keeping,

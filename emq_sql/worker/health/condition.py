@@ -29,7 +29,7 @@ class Condition:
 
     @property
     def ready(self) -> bool:
-        """It claims, or all its slots are at work and their leases are kept."""
+        """It claims, or all its slots are taken by jobs whose leases are kept."""
         return not (self.not_alive or self.not_ready)
 
 
@@ -56,7 +56,7 @@ def _idle(reading: Reading, poll: timedelta) -> list[str]:
         return ["it drains: nothing more is claimed"]
     if not reading.keeping:
         return ["leases are not kept, so nothing is claimed"]
-    if reading.used >= reading.slots > 0:
+    if reading.busy:
         return []
     last = max(reading.claimed_at or 0.0, reading.busy_at or 0.0)
     if not last:

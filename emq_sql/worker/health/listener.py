@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import Callable
 
@@ -30,7 +31,8 @@ def open_socket(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family)
     except (OSError, UnicodeError) as error:
-        why = getattr(error, "strerror", None) or error
+        number = getattr(error, "errno", None)
+        why = os.strerror(number) if number is not None and number > 0 else error
         raise BadSetting(
             f"The health port {port} of {host!r} cannot be listened on: {why}.",
             hint="Is it in use? Give a free one, and an address of this machine.",
