@@ -174,6 +174,12 @@ class LoopFailed(EmqError):
     code = "EMQ601"
 
 
+class ChildrenFailed(EmqError):
+    """No child process of a worker could be kept alive: the worker gives its jobs back and ends."""
+
+    code = "EMQ308"
+
+
 class DatabaseTrouble(EmqError):
     """The database could not do what was asked."""
 
