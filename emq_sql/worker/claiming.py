@@ -51,6 +51,7 @@ class Claimer:
         self._patience = Patience()
         self._order = list(settings.queues)
         self._due = dict.fromkeys(settings.queues, 0.0)
+        self._not_before: dict[str, float] = {}
         self._empty: set[str] = set()
         self._doubts: list[_Doubt] = []
 
@@ -60,11 +61,18 @@ class Claimer:
             self._due[name] = 0.0
             self._empty.discard(name)
 
+    def hold_back(self, paused: Mapping[str, float]) -> None:
+        """These were paused when it was asked at these instants: no claim for a poll from there."""
+        poll = self._settings.poll.total_seconds()
+        self._not_before = {queue: at + poll for queue, at in paused.items()}
+
     def next(self, free: int, now: float, *, along: bool) -> Request | None:
         """The claim to send now. `along` with a completion every queue is worth a question."""
         if free < 1:
             return None
         for place, queue in enumerate(self._order):
+            if self._not_before.get(queue, now) > now:
+                continue
             if along or self._due[queue] <= now:
                 self._order = [*self._order[place + 1 :], *self._order[: place + 1]]
                 return Request(queue, free, secrets.randbits(NONCE_BITS), monotonic())
@@ -122,7 +130,7 @@ class Claimer:
         """The monotonic instant of the next question, if slots are free."""
         dues = [doubt.due for doubt in self._doubts]
         if claiming:
-            dues += self._due.values()
+            dues += [max(due, self._not_before.get(q, due)) for q, due in self._due.items()]
         return min(dues, default=float("inf"))
 
     @property
@@ -131,5 +139,7 @@ class Claimer:
         return len(self._empty) == len(self._due) and not self._doubts
 
     def _entries(self, request: Request, claimed: list[Claimed]) -> list[Entry]:
-        now = monotonic()
-        return [Entry(job, self._handlers.get(job.task), request.sent, now) for job in claimed]
+        now, extend = monotonic(), self._settings.extend
+        return [
+            Entry(job, self._handlers.get(job.task), request.sent, now, extend) for job in claimed
+        ]

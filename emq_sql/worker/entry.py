@@ -54,19 +54,23 @@ class Entry:
 
     Instants are of the monotonic clock. `extended_at` is when the claim, or the last extension
     that committed, was *sent*: the server's lease began later, so it is never thought longer.
+    Extensions come at a third of the lease, or each `extend` if that is sooner.
     """
 
     __slots__ = (
         "ask", "busy_until", "cancelled", "claimed", "completing", "decided", "extended_at",
-        "handler", "hands", "hands_since", "known_at", "lapsed", "lapses", "lease_deadline",
-        "lost", "own", "refused", "timeout_at",
+        "handler", "hands", "hands_since", "interval", "known_at", "lapsed", "lapses",
+        "lease_deadline", "lost", "own", "refused", "timeout_at",
     )  # fmt: skip
 
     def __init__(
-        self, claimed: Claimed, handler: Handler | None, sent: float, answered: float
-    ) -> None:
+        self, claimed: Claimed, handler: Handler | None, sent: float, answered: float,
+        extend: timedelta | None = None,
+    ) -> None:  # fmt: skip
         self.claimed = claimed
         self.handler = handler
+        third = extend_interval(claimed.lease.lease)
+        self.interval = third if extend is None else min(third, extend)
         self.extended_at = sent
         self.known_at = answered
         self.lapses = lapses_at(sent, claimed.lease.lease)
@@ -93,7 +97,7 @@ class Entry:
         """When the next extension is to be sent."""
         if self.ask is not None:
             return self.busy_until
-        due = next_due(self.extended_at, extend_interval(self.lease.lease))
+        due = next_due(self.extended_at, self.interval)
         return max(due, self.busy_until)
 
     def extended(self, sent: float, lease: timedelta) -> None:

@@ -11,6 +11,7 @@ from emq_sql.rules.verdict import Completed, Failed
 from emq_sql.worker.endings import Ending
 from emq_sql.worker.entry import Entry
 from emq_sql.worker.held import Held
+from emq_sql.worker.records import about
 
 log = logging.getLogger("emq_sql.worker")
 
@@ -69,11 +70,15 @@ def left_to_settle(
     if entry.lost and isinstance(ending, (Completed, Failed)):
         interrupted = told is not None and isinstance(trouble, asyncio.CancelledError)
         if interrupted or told == "cancelled by an operator":
-            log.info("%s has ended after it was told to stop: %s", entry, told)
+            extra = about(entry.claimed)
+            log.info("%s has ended after it was told to stop: %s", entry, told, extra=extra)
             held.drop(entry)
             return None
     if held.decide(entry):
         return ending
     if trouble is not None and told is None:
-        log.warning("%s was settled before; its handler then raised %r", entry, trouble)
+        extra = about(entry.claimed)
+        log.warning(
+            "%s was settled before; its handler then raised %r", entry, trouble, extra=extra
+        )
     return None

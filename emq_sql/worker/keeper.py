@@ -141,6 +141,12 @@ class Keeper:
             self._link.call(self._seen)
         except Refused as error:
             log.warning("the worker cannot show itself: %s", error)
+        if self._held.pauses.known_at():  # with no lease to extend it would stay the last word
+            sent = monotonic()
+            _, paused = self._link.call(
+                lambda conn: holding.keep(conn, self._schema, [], self._queues, own=True)
+            )
+            self._note_pauses(paused, sent)
 
     def _must_extend(self, entry: Entry) -> bool:
         if self._held.may_wait(entry, monotonic()):
@@ -175,7 +181,11 @@ class Keeper:
         self._note_pauses(paused, sent)
 
     def _gone(self, entry: Entry, answer: KeepAnswer) -> None:
-        tell(entry, "cancelled by an operator" if answer == "cancelled" else "lease lost")
+        if answer == "cancelled":
+            tell(entry, "cancelled by an operator")
+        else:
+            late = monotonic() - self._held.deadline(entry)
+            tell(entry, "lease lost", f"noticed {late:.1f} s after its end" if late > 0 else "")
         self._stop(entry, None)
 
     def _note_pauses(self, paused: Sequence[str], sent: float) -> None:

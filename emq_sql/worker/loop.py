@@ -18,6 +18,7 @@ from emq_sql.worker.executor import Ended, left_to_settle
 from emq_sql.worker.grip import NearGrip
 from emq_sql.worker.held import Held
 from emq_sql.worker.loopwatch import LoopWatch
+from emq_sql.worker.records import about
 from emq_sql.worker.running import Complete, Run
 from emq_sql.worker.windup import wind_up
 
@@ -169,7 +170,10 @@ class EventLoop:
                 else:
                     soonest = min(soonest or running.settle_by, running.settle_by)
         for entry, ending in overdue:
-            log.warning("%s does not end after it was cancelled; it keeps a slot", entry)
+            extra = about(entry.claimed)
+            log.warning(
+                "%s does not end after it was cancelled; it keeps a slot", entry, extra=extra
+            )
             self._ended(entry, ending)
         return soonest
 

@@ -66,16 +66,20 @@ class LoopWatch:
 
     def _run(self) -> None:
         while not self._closed:
-            now = monotonic()
-            soonest = self._overdue(now)
-            wait: float | None = None
-            if self._busy():
-                self._look_at_loop(now)
-                wait = LOOK_EVERY
-                if soonest is not None:
-                    wait = min(wait, max(soonest - now, 0.0))
+            wait: float | None = LOOK_EVERY
+            try:
+                wait = self._look(monotonic())
+            except Exception:
+                log.exception("watching the event loop failed and goes on")
             self._wake.wait(wait)
             self._wake.clear()
+
+    def _look(self, now: float) -> float | None:
+        soonest = self._overdue(now)
+        if not self._busy():
+            return None
+        self._look_at_loop(now)
+        return LOOK_EVERY if soonest is None else min(max(soonest - now, 0.0), LOOK_EVERY)
 
     def _look_at_loop(self, now: float) -> None:
         if self._asked is None:

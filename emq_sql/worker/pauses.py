@@ -17,7 +17,7 @@ class Pauses:
         self._since: dict[str, float] = {}
 
     def told(self, queues: Collection[str], at: float) -> tuple[list[str], list[str]]:
-        """The answer to a question sent at `at`: these are paused. What is new: (paused, resumed)."""
+        """The answer to a question sent at `at`: these are paused. What is new: (paused, not)."""
         with self._lock:
             new = [queue for queue in queues if queue not in self._since]
             over = [queue for queue in self._since if queue not in queues]

@@ -6,6 +6,7 @@ import logging
 
 from emq_sql.worker.cancellation import CancelReason
 from emq_sql.worker.entry import Entry
+from emq_sql.worker.records import about
 
 log = logging.getLogger("emq_sql.worker")
 
@@ -17,4 +18,5 @@ def tell(entry: Entry, reason: CancelReason, detail: str = "") -> None:
     if entry.cancelled.tell(reason):
         said = f"{reason} ({detail})" if detail else reason
         level = _LEVELS.get(reason, logging.INFO)
-        log.log(level, "%s: %s, its handler is told to stop", entry, said)
+        extra = about(entry.claimed)
+        log.log(level, "%s: %s, its handler is told to stop", entry, said, extra=extra)

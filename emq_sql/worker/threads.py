@@ -84,7 +84,8 @@ class Threads:
         handler = entry.handler
         if handler is None or not self._held.starts(entry):
             self._held.drop(entry)
-            self._free(entry, None)
+            self._free()
+            self._ended(entry, None)
             return
         run = Run(handler, NearGrip(entry, self._held, self._ended), self._complete, self._rng)
         # A context of its own: what one job sets, the next one in this thread must not see.
@@ -98,12 +99,12 @@ class Threads:
         if inspect.isawaitable(value):
             run.leave_fork(None)
             self._adopt(entry, run, value, context)
-            self._free(entry, None)
+            self._free()
             return
-        ending = run.ending(value, trouble)
-        self._free(entry, left_to_settle(self._held, entry, ending, trouble))
+        ending = left_to_settle(self._held, entry, run.ending(value, trouble), trouble)
+        self._free()
+        self._ended(entry, ending)
 
-    def _free(self, entry: Entry, ending: Ending | None) -> None:
+    def _free(self) -> None:
         with self._lock:
             self._occupied -= 1
-        self._ended(entry, ending)

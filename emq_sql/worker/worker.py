@@ -238,6 +238,7 @@ class Worker:
         batch = self._settler.completions(now)
         try:
             free = self._free(len(batch))
+            self._claimer.hold_back(self._held.pauses.known_at())
             request = self._claimer.next(free, now, along=bool(batch))
             if batch:
                 crash_point("before-complete")
@@ -279,6 +280,9 @@ class Worker:
             raise
         crash_point("after-claim")
         self.pulse.claims()
+        if claimed and self._held.pauses.runs(request.queue, request.sent):
+            log.info("the queue %s is resumed", request.queue)
+            self.pulse.pauses(self._held.pauses.known_at())
         self._admit(self._claimer.answered(request, claimed))
         if batch:
             self._settler.completed(batch, answers)

@@ -9,42 +9,16 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
-from queue import SimpleQueue
 from typing import Any
 
 import pytest
 
 from emq_sql.rules.verdict import Completed, Failed
 from emq_sql.worker.context import Job
-from emq_sql.worker.endings import Ending, Snoozed
-from emq_sql.worker.entry import Entry
+from emq_sql.worker.endings import Snoozed
 from emq_sql.worker.handler import Handler
-from emq_sql.worker.held import Held
-from emq_sql.worker.inprocess import InProcess
 from tests.worker.making import entry
-
-
-class Room:
-    """An executor, and the endings that it told."""
-
-    def __init__(self, slots: int = 1) -> None:
-        self.held = Held()
-        self.endings: SimpleQueue[tuple[Entry, Ending | None]] = SimpleQueue()
-        self.executor = InProcess(
-            slots, self.held, _no_completion, lambda e, ending: self.endings.put((e, ending))
-        )
-        self.executor.start()
-
-    def run(self, function: Callable[..., Any], payload: Any = None, **given: Any) -> Any:
-        job = entry(Handler("t", function, **given), payload)
-        self.held.add([job])
-        self.executor.submit(job)
-        return self.endings.get(timeout=20)[1]
-
-
-def _no_completion(*_: object) -> None:
-    raise AssertionError("no handler of these tests completes its own job")
+from tests.worker.room import Room
 
 
 @pytest.fixture
@@ -166,7 +140,7 @@ def test_a_snooze_is_told_at_once_and_what_comes_after_it_is_ignored(room: Room)
     first = room.run(function, takes_context=True)
     assert isinstance(first, Snoozed)
     told.set()
-    assert room.endings.get(timeout=20)[1] is None
+    assert room.ended()[1] is None
 
 
 def test_a_job_that_is_lost_before_its_turn_is_not_run(room: Room) -> None:
@@ -175,22 +149,18 @@ def test_a_job_that_is_lost_before_its_turn_is_not_run(room: Room) -> None:
     job.lost = True
     room.held.add([job])
     room.executor.submit(job)
-    assert room.endings.get(timeout=20) == (job, None)
+    assert room.ended() == (job, None)
     assert ran == []
+    assert len(room.held) == 0
 
 
 def test_a_hanging_handler_occupies_its_slot_and_no_other() -> None:
-    held, ended = Held(), SimpleQueue()  # type: ignore[var-annotated]
-    executor = InProcess(2, held, _no_completion, lambda e, _: ended.put(e))
-    executor.start()
+    room = Room(2)
     go = threading.Event()
-    hanging = entry(Handler("t", lambda: go.wait(20)))
-    executor.submit(hanging)
+    hanging = room.submit(lambda: go.wait(20))
     for _ in range(5):
-        quick = entry(Handler("t", lambda: None))
-        executor.submit(quick)
-        assert ended.get(timeout=20) is quick
-    assert executor.occupied == 1
+        room.run(lambda: None)
+    assert room.executor.occupied == 1
     go.set()
-    assert ended.get(timeout=20) is hanging
-    assert executor.occupied == 0
+    assert room.ended()[0] is hanging
+    assert room.executor.occupied == 0
