@@ -20,7 +20,7 @@ from sqlalchemy.engine import Connection as SQLAlchemyConnection
 
 from emq_sql.errors import BadSetting, UnsupportedHandle
 from emq_sql.protocol.adapt import driver_of
-from emq_sql.protocol.troubles import found, named
+from emq_sql.protocol.troubles import found, may_not_write, named
 
 _SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 _SETTINGS: dict[str, Any] = {
@@ -104,13 +104,18 @@ def _forgotten_by_children(engine: Engine) -> Engine:
 def borrowed(engine: Engine) -> Iterator[psycopg.Connection[Any]]:
     """A connection from the pool in autocommit, so that each statement is its own transaction.
 
-    Raises Retryable when the server cannot be reached. When the connection breaks, those that lie
-    idle in the pool are given up with it: they are as old, and what broke one broke them all.
+    Raises Retryable when the server cannot be reached. When the connection breaks, or leads to a
+    server that takes no writes, those that lie idle in the pool are given up with it: they are as
+    old, and what befell one befell them all.
     """
     connection = _checked_out(engine)
     try:
         connection.execution_options(isolation_level="AUTOCOMMIT")
         yield driver_of(connection)
+    except Exception as error:
+        if may_not_write(error):
+            driver_of(connection).close()
+        raise
     finally:
         if driver_of(connection).closed:
             connection.invalidate()

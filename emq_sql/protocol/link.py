@@ -8,9 +8,10 @@ from typing import Any, TypeVar
 
 import psycopg
 
+from emq_sql.errors import EmqError, Retryable
 from emq_sql.protocol.adapt import cursor
 from emq_sql.protocol.silence import CallLimit
-from emq_sql.protocol.troubles import named, translate
+from emq_sql.protocol.troubles import may_not_write, named, translate
 
 T = TypeVar("T")
 Connect = Callable[[], psycopg.Connection[Any]]
@@ -57,7 +58,7 @@ class Link:
 
         Raises Retryable (nothing happened), Ambiguous (the connection broke, or there was no answer
         in time: ask), or what the verb raises. The next call opens a new connection if this one was
-        lost.
+        lost, or leads to a server that takes no writes: another one may be the primary by now.
         """
         with self._around():
             return self._call(verb, limit)
@@ -69,7 +70,11 @@ class Link:
                 if self._say_isolation:
                     return self._transaction(connection, verb)
                 return verb(connection)
-        except psycopg.Error as error:
+        except (psycopg.Error, EmqError) as error:
+            if may_not_write(error):
+                self.close()
+            if isinstance(error, EmqError):
+                raise
             raise translate(error, own_transaction=True) from error
 
     def hurry(self, limit: float) -> None:
@@ -110,6 +115,10 @@ class Link:
                 self._calls = CallLimit(connection)
                 with self._limited(connection, self._limit), cursor(connection) as c:
                     row = c.execute(_SET_UP, [self._application]).fetchone()
+            except psycopg.errors.FeatureNotSupported as error:
+                # A standby takes no transaction that is serializable, were it only by default.
+                self.close()
+                raise Retryable(str(error), hint="Connect to the primary.") from error
             except BaseException:
                 self.close()
                 raise

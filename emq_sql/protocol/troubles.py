@@ -101,6 +101,16 @@ def found() -> Iterator[None]:
         ) from error
 
 
+def may_not_write(error: BaseException | None) -> bool:
+    """Whether this says that its server, a standby or set to be read-only, takes no writes.
+
+    No connection need have broken: another server may be the primary by now.
+    """
+    if isinstance(error, EmqError):
+        error = error.__cause__
+    return isinstance(error, psycopg.Error) and error.sqlstate == _READ_ONLY
+
+
 def _not_connected(error: psycopg.Error) -> EmqError:
     if error.sqlstate is None and isinstance(error, psycopg.OperationalError):
         return Retryable(
