@@ -31,7 +31,7 @@ class Proxy:
 
     def __init__(self, dsn: str, directory: Path) -> None:
         parts = {k: v for k, v in conninfo_to_dict(dsn).items() if v is not None}
-        self._target = (str(parts["host"]), int(parts.get("port") or 5432))
+        self.aim(dsn)
         port = parts.get("port") or "5432"
         self.dsn = url(
             " ".join(f"{k}='{v}'" for k, v in (parts | {"host": str(directory)}).items()),
@@ -47,6 +47,11 @@ class Proxy:
         self._listener.bind(str(directory / f".s.PGSQL.{port}"))
         self._listener.listen(50)
         threading.Thread(target=self._accept, daemon=True).start()
+
+    def aim(self, dsn: str) -> None:
+        """From now on new connections go to this server; those that are open stay."""
+        parts = conninfo_to_dict(dsn)
+        self._target = (str(parts["host"]), int(parts.get("port") or 5432))
 
     def lose_reply_to(self, needle: bytes) -> None:
         """Arm it for one statement; `lost` is set when it has happened."""
@@ -66,11 +71,17 @@ class Proxy:
         """They go on, none lost."""
         self._passing.set()
 
+    def cut(self) -> None:
+        """Break what is open; new connections are let through."""
+        sockets, self._sockets = self._sockets, []
+        for each in sockets:
+            _break(each)
+
     def close(self) -> None:
         """Break everything."""
         self._passing.set()
-        for each in [self._listener, *self._sockets]:
-            _break(each)
+        _break(self._listener)
+        self.cut()
 
     def _accept(self) -> None:
         while True:
