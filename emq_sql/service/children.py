@@ -1,0 +1,31 @@
+"""A child of a worker: a process that runs the handlers of one job after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from emq_sql.effects.completion import complete_in
+from emq_sql.job import Lease
+from emq_sql.worker.handler import Handler
+from emq_sql.worker.processes.attached import Attached
+from emq_sql.worker.processes.serving import serve
+from emq_sql.worker.records import named_worker
+
+
+def run_child(load: Callable[[], tuple[str, Mapping[str, Handler]]]) -> None:
+    """Run jobs for the worker that started this process (`run_service` with `child`), until it
+    lets it go or ends.
+
+    `load` answers the schema and the handlers; it is called when this process is tied to its
+    worker already, so that whatever is imported there does not outlive it. Opens no connection of
+    its own. Raises BadSetting when no worker has started this process, and what `load` raises.
+    Belongs into the main thread, before anything else is done.
+    """
+    attached = Attached()
+    named_worker(attached.worker)
+    schema, handlers = load()
+
+    def complete(handle: object, lease: Lease, result: object) -> None:
+        complete_in(handle, schema, lease, result)
+
+    serve(attached, handlers, complete)

@@ -1,0 +1,191 @@
+"""Who runs what: the seats of the children, and the line before them."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from dataclasses import dataclass, field
+from time import monotonic
+
+from emq_sql.worker.endings import Ending
+from emq_sql.worker.entry import Entry
+from emq_sql.worker.processes.spawning import Child
+from emq_sql.worker.processes.waking import Waker
+
+MOST_FAILURES = 6  # of each seat, one after the other, before all are given up
+
+
+@dataclass(slots=True)
+class Stop:
+    """A run should end; at `kill_at` (monotonic clock) its child is killed."""
+
+    ending: Ending | None
+    kill_at: float
+    killed: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Seat:
+    """Room for one child. Everything but `waker` is guarded by the board."""
+
+    number: int
+    waker: Waker = field(default_factory=Waker)
+    child: Child | None = None
+    ready: bool = False  # the child has said that it can run jobs
+    idle: bool = False  # and runs none
+    entry: Entry | None = None
+    stop: Stop | None = None
+    failures: int = 0
+
+
+class Board:
+    """Thread safety: every method takes the one lock, none waits but `tend`, none calls out."""
+
+    def __init__(self, slots: int) -> None:
+        self.seats = [Seat(number) for number in range(slots)]
+        self._line: deque[Entry] = deque()
+        self._again: set[Entry] = set()
+        self._changed = threading.Condition()
+        self._closing = False
+
+    @property
+    def occupied(self) -> int:
+        """Seats that are not ready for a job, and jobs that wait for one."""
+        with self._changed:
+            return sum(not seat.idle for seat in self.seats) + len(self._line)
+
+    @property
+    def closing(self) -> bool:
+        """Whether all should end."""
+        with self._changed:
+            return self._closing
+
+    def submit(self, entry: Entry) -> None:
+        """To an idle seat, or to the end of the line."""
+        with self._changed:
+            for seat in self.seats:
+                if seat.idle:
+                    seat.idle, seat.entry = False, entry
+                    seat.waker.wake()
+                    return
+            self._line.append(entry)
+
+    def next(self, seat: Seat) -> Entry | None:
+        """The job that this seat should run now; None when there is none, and it is idle."""
+        with self._changed:
+            if seat.entry is None and self._line:
+                seat.entry = self._line.popleft()
+            seat.idle = seat.entry is None
+            return seat.entry
+
+    def back(self, entry: Entry) -> bool:
+        """Its child died before it had begun: it goes to the head of the line. Only once, or a job
+        whose mere arrival kills could go on for ever.
+        """
+        with self._changed:
+            if entry in self._again or self._closing:
+                return False
+            self._again.add(entry)
+            self._line.appendleft(entry)
+            for seat in self.seats:
+                if seat.idle:
+                    seat.waker.wake()
+            return True
+
+    def over(self, seat: Seat, *, free: bool) -> Stop | None:
+        """The run here is over, and the seat `free` for another; whether a stop was asked for."""
+        with self._changed:
+            stop, seat.stop = seat.stop, None
+            if seat.entry is not None:
+                self._again.discard(seat.entry)
+            seat.entry = None
+            seat.failures = 0
+            seat.idle = free and not self._line and not (stop and stop.killed)
+            return stop
+
+    def stop(self, entry: Entry, ending: Ending | None, grace: float) -> bool:
+        """Kill what runs this after `grace` seconds; False when nothing does."""
+        with self._changed:
+            if entry in self._line:
+                self._line.remove(entry)
+                return False
+            for seat in self.seats:
+                if seat.entry is entry:
+                    self._stop(seat, ending, monotonic() + grace)
+                    return True
+            return False
+
+    def asked_to_stop(self, seat: Seat) -> bool:
+        """Whether the run here should end."""
+        with self._changed:
+            return seat.stop is not None
+
+    def lives(self, seat: Seat, child: Child) -> None:
+        """A child was started for this seat."""
+        with self._changed:
+            seat.child = child
+
+    def is_ready(self, seat: Seat) -> None:
+        """It can run jobs."""
+        with self._changed:
+            seat.ready = True
+
+    def dies(self, seat: Seat) -> tuple[Entry | None, Stop | None]:
+        """Nobody may kill it any more but who buries it; what it ran, and the stop asked for."""
+        with self._changed:
+            entry, seat.entry = seat.entry, None
+            stop, seat.stop = seat.stop, None
+            seat.child, seat.ready, seat.idle = None, False, False
+            return entry, stop
+
+    def failed(self, seat: Seat) -> bool:
+        """Its child did not start, or died with nothing to do; whether there is no hope for any."""
+        with self._changed:
+            seat.failures += 1
+            return not any(seat.ready or seat.failures < MOST_FAILURES for seat in self.seats)
+
+    def left(self, seat: Seat) -> None:
+        """Its thread has ended."""
+        with self._changed:
+            seat.idle = True
+
+    def close(self, grace: float) -> None:
+        """Let idle children go, and kill the others after `grace` seconds."""
+        with self._changed:
+            self._closing = True
+            self._line.clear()
+            for seat in self.seats:
+                if seat.entry is not None:
+                    self._stop(seat, None, monotonic() + grace)
+                seat.waker.wake()
+
+    def tend(self, longest: float) -> None:
+        """Kill those whose time is up, and wait until there may be more, or `longest` seconds."""
+        with self._changed:
+            now = monotonic()
+            until = now + longest
+            for seat in self.seats:
+                stop = seat.stop
+                if stop is None or stop.killed or seat.child is None:
+                    continue
+                if stop.kill_at <= now:
+                    seat.child.kill()
+                    stop.killed = True
+                else:
+                    until = min(until, stop.kill_at)
+            self._changed.wait(until - now)
+
+    def poke(self) -> None:
+        """Let who tends look again."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def _stop(self, seat: Seat, ending: Ending | None, kill_at: float) -> None:
+        known = seat.stop
+        if known is None:
+            seat.stop = Stop(ending, kill_at)
+        else:
+            known.ending = known.ending or ending
+            known.kill_at = min(known.kill_at, kill_at)
+        seat.waker.wake()
+        self._changed.notify_all()

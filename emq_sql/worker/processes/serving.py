@@ -1,0 +1,55 @@
+"""A child's work: the jobs that its worker sends, one after the other."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import inspect
+import random
+import sys
+from collections.abc import Mapping
+
+from emq_sql.worker.endings import Ending
+from emq_sql.worker.handler import Handler
+from emq_sql.worker.processes.attached import Attached
+from emq_sql.worker.processes.coroutines import Coroutines
+from emq_sql.worker.processes.fargrip import FarGrip
+from emq_sql.worker.processes.frames import ending_content
+from emq_sql.worker.running import Complete, Run
+
+
+def serve(attached: Attached, handlers: Mapping[str, Handler], complete: Complete) -> None:
+    """Run jobs in this thread, which should be the main one, until the worker lets the child go.
+
+    Coroutines run on one event loop in a thread of its own, which lives as long as the child.
+    """
+    coroutines = Coroutines()
+    rng = random.Random()  # noqa: S311 - jitter, not a secret
+    attached.ready()
+    while (grip := attached.runs.get()) is not None:
+        grip.started()
+        handler = handlers.get(grip.claimed.task)
+        if handler is None:  # this child has imported other code than its worker
+            grip.ended({"how": "unknown task"})
+            continue
+        ending = _ending(Run(handler, grip, complete, rng), handler, grip, coroutines)
+        with contextlib.suppress(Exception):  # a handler may have closed or replaced it
+            sys.stdout.flush()
+        grip.ended(ending_content(ending))
+    coroutines.close()
+
+
+def _ending(run: Run, handler: Handler, grip: FarGrip, coroutines: Coroutines) -> Ending:
+    # A context of its own: what one job sets, the next one must not see.
+    context = contextvars.copy_context()
+    if handler.is_async:
+        return coroutines.ending(run, None, context, grip.stopping)
+    trouble: BaseException | None = None
+    value: object = None
+    try:
+        value = context.run(run.call)
+    except BaseException as error:  # noqa: BLE001 - also SystemExit: a job ends, not the child
+        trouble = error
+    if inspect.isawaitable(value):
+        return coroutines.ending(run, value, context, grip.stopping)
+    return run.ending(value, trouble)

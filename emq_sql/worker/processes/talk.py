@@ -1,0 +1,138 @@
+"""The conversation with one child that is ready, in the thread of its slot."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections import deque
+from collections.abc import Callable
+
+from emq_sql.rules import verdict
+from emq_sql.rules.verdict import Failed
+from emq_sql.worker.endings import Ending
+from emq_sql.worker.entry import Entry
+from emq_sql.worker.executor import Ended, left_to_settle
+from emq_sql.worker.held import Held
+from emq_sql.worker.processes.board import Board, Seat, Stop
+from emq_sql.worker.processes.channel import ChannelEnded, Frame
+from emq_sql.worker.processes.errand import Errand, late_answer
+from emq_sql.worker.processes.frames import job_content
+from emq_sql.worker.processes.spawning import Child
+
+log = logging.getLogger("emq_sql.worker.children")
+
+
+class Talk:
+    """Gives the child a job after the other, answers it, and settles what it says of their ends.
+
+    `changed` is called when the seat is free for the first time.
+    """
+
+    def __init__(
+        self, child: Child, seat: Seat, board: Board, held: Held, ended: Ended,
+        changed: Callable[[], None], most_jobs: int | None,
+    ) -> None:  # fmt: skip
+        self.errand: Errand | None = None
+        self._child = child
+        self._seat = seat
+        self._board = board
+        self._held = held
+        self._ended = ended
+        self._changed = changed
+        self._left = most_jobs
+        self._fresh = True
+        self._outbox: deque[Frame] = deque()
+        self._rng = random.Random()  # noqa: S311 - jitter, not a secret
+
+    def go_on(self) -> None:
+        """Until the child should be let go: it has run its jobs, or all must end.
+
+        Raises ChannelEnded when it has died, and Rubbish when it talks nonsense.
+        """
+        while True:
+            if self.errand is None:
+                if self._left == 0:
+                    return
+                entry = self._board.next(self._seat)
+                if entry is not None:
+                    self._begin(entry)
+                    continue
+                if self._board.closing:
+                    return
+                if self._fresh:
+                    self._fresh = False
+                    self._changed()
+            self._say()
+            self._hear()
+
+    def _begin(self, entry: Entry) -> None:
+        errand = Errand(entry, self._held, self._ended, self._post)
+        self.errand = errand
+        if entry.handler is None or not self._held.starts(entry):
+            self._held.drop(entry)
+            self._over(errand, None)
+            return
+        entry.cancelled.then(self._seat.waker.wake)
+        try:
+            self._child.channel.send({"kind": "run", **job_content(entry.claimed)})
+        except (TypeError, ValueError, RecursionError) as error:
+            policy, failures = entry.handler.backoff, entry.claimed.failures
+            self._over(errand, verdict.raised(error, failures, policy, self._rng))
+
+    def _post(self, frame: Frame) -> None:
+        self._outbox.append(frame)
+        self._seat.waker.wake()
+
+    def _say(self) -> None:
+        send = self._child.channel.send
+        while self._outbox:
+            send(self._outbox.popleft())
+        errand = self.errand
+        if errand is None:
+            return
+        word = {"fence": errand.entry.lease.fence, "reason": errand.entry.cancelled.reason}
+        if word["reason"] is not None and not errand.told:
+            errand.told = True
+            send({"kind": "tell", **word})
+        if not errand.stopped and self._board.asked_to_stop(self._seat):
+            errand.stopped = True
+            send({"kind": "stop", **word})
+
+    def _hear(self) -> None:
+        heard = self._child.hear(self._seat.waker)
+        if heard == "frame":
+            self._heard(self._child.channel.receive())
+        elif heard == "end":
+            raise ChannelEnded("it has ended")
+
+    def _heard(self, frame: Frame) -> None:
+        errand = self.errand
+        if errand is None:
+            if (answer := late_answer(frame)) is not None:
+                self._post(answer)
+            return
+        errand.heard(frame)
+        if errand.over:
+            self._over(errand, errand.ending)
+
+    def _over(self, errand: Errand, ending: Ending | None) -> None:
+        self.errand = None
+        errand.close()
+        if self._left is not None:
+            self._left -= 1
+        stop = self._board.over(self._seat, free=self._left != 0)
+        settle(self._held, self._ended, errand.entry, ending, stop)
+
+
+def settle(
+    held: Held, ended: Ended, entry: Entry, ending: Ending | None, stop: Stop | None
+) -> None:
+    """Tell how a run ended that is over now: as who stopped it wants, or else by `ending`."""
+    if stop is not None and stop.ending is not None:
+        ended(entry, stop.ending)
+        return
+    left = None if ending is None else left_to_settle(held, entry, ending, None)
+    if left is None and isinstance(ending, Failed) and entry.cancelled.reason is None:
+        said = ending.error.strip().rpartition("\n")[2][:300]
+        log.warning("%s was settled before; its handler then raised %s", entry, said)
+    ended(entry, left)
