@@ -13,9 +13,9 @@ import click
 import psycopg
 
 from emq_sql.app import EMQ
-from emq_sql.cli.output import printable
 from emq_sql.errors import BadInput, BadSetting, EmqError
 from emq_sql.protocol import connecting
+from emq_sql.rules.printable import printable
 
 INTERRUPTED = 130  # as the shell says it of a program that SIGINT ended
 

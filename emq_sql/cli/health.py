@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from emq_sql.cli.output import printable
 from emq_sql.errors import BadSetting
+from emq_sql.rules.printable import printable
 from emq_sql.worker.health import file as health_file
 from emq_sql.worker.health.report import Question, line
 

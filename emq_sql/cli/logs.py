@@ -9,8 +9,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from emq_sql.cli.output import printable
 from emq_sql.errors import BadSetting
+from emq_sql.rules.printable import printable
 from emq_sql.worker.records import JobFields
 
 LEVELS = ("debug", "info", "warning", "error", "critical")

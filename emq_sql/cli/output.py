@@ -10,6 +10,8 @@ from uuid import UUID
 
 import click
 
+from emq_sql.rules.printable import printable
+
 _NUMBERS = (int, float)
 
 
@@ -70,22 +72,6 @@ def cell(value: Any) -> str:
     if isinstance(value, (dict, list)):
         return printable(json.dumps(value, default=plain, ensure_ascii=False))
     return printable(str(value))
-
-
-def printable(text: str) -> str:
-    """The text with what a terminal would obey, or could not show, as escapes; lines are kept.
-
-    Names and errors are anybody's: a producer must not move an operator's cursor.
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        letter if letter.isprintable() or letter == "\n" else _escape(letter) for letter in text
-    )
-
-
-def _escape(letter: str) -> str:
-    return letter.encode("unicode_escape", "surrogatepass").decode()
 
 
 def plain(value: Any) -> Any:

@@ -16,6 +16,7 @@ from emq_sql.job import Answer, Outcome, PutBackAnswer
 from emq_sql.protocol import holding
 from emq_sql.protocol.link import Link
 from emq_sql.rules.payload import UNSTORABLE
+from emq_sql.rules.printable import printable
 from emq_sql.rules.verdict import Completed, Failed
 from emq_sql.worker.endings import (
     CompletedByHandler,
@@ -27,6 +28,7 @@ from emq_sql.worker.endings import (
     Stalled,
 )
 from emq_sql.worker.held import Held
+from emq_sql.worker.records import about
 
 log = logging.getLogger("emq_sql.worker")
 
@@ -100,7 +102,9 @@ class Settler:
         for settlement in batch:
             settlement.refusals += 1
             settlement.not_before = monotonic() + min(0.1 * settlement.refusals, 5.0)
-            log.error("%s cannot be settled, it is tried again: %s", settlement.entry, error)
+            entry = settlement.entry
+            extra = about(entry.claimed)
+            log.error("%s cannot be settled, it is tried again: %s", entry, error, extra=extra)
             if isinstance(settlement.ending, Completed) and settlement.refusals > 1:
                 settlement.ending = Completed(json.dumps({UNSTORABLE: "the database refused it"}))
 
@@ -187,15 +191,19 @@ class Settler:
     def _settle_handlers_own(self, settlement: Settlement) -> None:
         entry, ending = settlement.entry, settlement.ending
         assert isinstance(ending, (CompletedByHandler, RefusedInHandler))
-        outcome = self._outcome(settlement)
+        outcome, extra = self._outcome(settlement), about(entry.claimed)
         if outcome == "completed":
             crash_point("after-complete")
             if isinstance(ending, CompletedByHandler) and ending.raised:
-                log.warning("%s had completed when its handler raised: %s", entry, ending.failed)
+                raised = _last_line(ending.failed)
+                log.warning(
+                    "%s had completed when its handler raised: %s", entry, raised, extra=extra
+                )
             self._close(settlement)
         elif outcome == "yours":
             # Not committed: rolled back, or still open, and then the row is busy until it is known.
-            log.warning("%s: its own completion is not committed, it counts as failed", entry)
+            said = "%s: its own completion is not committed, it counts as failed"
+            log.warning(said, entry, extra=extra)
             settlement.ending = ending.failed
         else:
             # The fence is stale for good, so this can only be refused. The refusal in the handler's
@@ -223,7 +231,7 @@ class Settler:
             raise
 
     def _answered(self, settlement: Settlement, answer: Answer | PutBackAnswer | None) -> None:
-        entry = settlement.entry
+        entry, extra = settlement.entry, about(settlement.entry.claimed)
         if answer is None:
             return
         if answer == "busy":
@@ -234,13 +242,15 @@ class Settler:
         if answer == "lost":
             self._lost(settlement)
         elif answer == "dead":
-            log.error("%s is a dead letter: %s", entry, _last_line(settlement.ending))
+            said = _last_line(settlement.ending)
+            log.error("%s is a dead letter: %s", entry, said, extra=extra)
         elif isinstance(settlement.ending, Failed):
             delay = settlement.ending.delay.total_seconds()
             said = _last_line(settlement.ending)
-            log.warning("%s failed and waits %.1f s: %s", entry, delay, said)
+            log.warning("%s failed and waits %.1f s: %s", entry, delay, said, extra=extra)
         elif isinstance(settlement.ending, Stalled):
-            log.warning("%s stalled and is pending again: %s", entry, _last_line(settlement.ending))
+            said = _last_line(settlement.ending)
+            log.warning("%s stalled and is pending again: %s", entry, said, extra=extra)
         self._close(settlement)
 
     def _lost(self, settlement: Settlement) -> None:
@@ -249,7 +259,8 @@ class Settler:
             return  # its handler's transaction committed after all
         late = monotonic() - self._held.deadline(entry)
         past = f"{late:.1f} s after" if late > 0 else f"{-late:.1f} s before"
-        log.warning("%s: lease lost, its end came %s the lease's own end", entry, past)
+        extra = about(entry.claimed)
+        log.warning("%s: lease lost, its end came %s the lease's own end", entry, past, extra=extra)
 
     def _close(self, settlement: Settlement) -> None:
         self._waiting.remove(settlement)
@@ -258,4 +269,4 @@ class Settler:
 
 def _last_line(ending: Ending) -> str:
     text = ending.error if isinstance(ending, (Failed, Stalled)) else ""
-    return text.strip().rpartition("\n")[2][:300]
+    return printable(text.strip().rpartition("\n")[2][:300])
