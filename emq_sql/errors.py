@@ -25,6 +25,7 @@
     │   ├── Ambiguous            EMQ402        the connection broke at commit: ask what became of it
     │   └── Refused              EMQ403        the server refused: asking again will not help
     ├── LoopFailed               EMQ601        a control loop of a worker could not be kept alive
+    ├── ChildrenFailed           EMQ602        no child process of a worker could be kept alive
     └── EmbeddedError
         ├── NoServerBinaries     EMQ501        no PostgreSQL programs were found
         ├── ServerDidNotStart    EMQ502        initdb or postgres failed; its log is in the message
@@ -177,7 +178,7 @@ class LoopFailed(EmqError):
 class ChildrenFailed(EmqError):
     """No child process of a worker could be kept alive: the worker gives its jobs back and ends."""
 
-    code = "EMQ308"
+    code = "EMQ602"
 
 
 class DatabaseTrouble(EmqError):
