@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-pytest_plugins = ["tests.plugins.server", "tests.plugins.pgbouncer"]
+pytest_plugins = ["tests.plugins.server", "tests.plugins.pgbouncer", "tests.plugins.parked"]
 
 
 def pytest_configure() -> None:
