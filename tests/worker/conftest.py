@@ -52,7 +52,7 @@ class Bench:
     def start(self, **given: Any) -> Worker:
         settings: dict[str, Any] = {"queues": ("default",), "poll": timedelta(seconds=0.05)} | given
         worker = Worker(self.connect, "emq", self.handlers, WorkerSettings(**settings), complete_in)
-        thread = threading.Thread(target=worker.run, daemon=True)
+        thread = threading.Thread(target=worker.run, name="worker", daemon=True)
         thread.start()
         self.running.append((worker, thread))
         return worker
