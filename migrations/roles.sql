@@ -25,7 +25,8 @@ to @prefix@_producer, @prefix@_worker;
 grant execute on function
   emq.claim, emq.claimed, emq.complete, emq.complete_and_claim, emq.extend, emq.retry, emq.snooze,
   emq.release, emq.guard, emq.outcome, emq.result, emq.promote, emq.reap, emq.maintain,
-  emq.worker_seen, emq.worker_gone, emq.keep, emq.stall, emq.park
+  emq.worker_seen, emq.worker_gone, emq.keep, emq.stall, emq.park,
+  emq.claim_any, emq.maintain_due
 to @prefix@_worker;
 
 grant execute on function emq.outcome, emq.result to @prefix@_producer;
@@ -33,7 +34,8 @@ grant execute on function emq.outcome, emq.result to @prefix@_producer;
 grant execute on function
   emq.pause, emq.resume, emq.configure, emq.tag, emq.promote, emq.reap, emq.check_stalled,
   emq.maintain, emq.archive_days, emq.outcome, emq.result, emq.place, emq.story, emq.envelope,
-  emq.cancel, emq.replay, emq.discard, emq.retire, emq.ring, emq.ring_parked, emq.id_time, emq.job_id
+  emq.cancel, emq.replay, emq.discard, emq.retire, emq.ring, emq.ring_parked, emq.id_time, emq.job_id,
+  emq.maintain_due
 to @prefix@_operator;
 
 grant select on

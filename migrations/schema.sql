@@ -284,6 +284,27 @@ begin
 end $$;
 
 --
+-- Name: claim_any(text[], integer, text, bigint, interval); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.claim_any(p_queues text[], p_n integer, p_worker text, p_nonce bigint, p_lease interval DEFAULT NULL::interval) RETURNS TABLE(id uuid, fence bigint, attempts integer, stalled integer, failures integer, lease_deadline timestamp with time zone, lease_ms integer, task text, payload jsonb, headers jsonb, enqueued_at timestamp with time zone, queue text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  v_queue text;
+  v_left int := p_n;
+  v_got int;
+begin
+  foreach v_queue in array p_queues loop
+    exit when v_left is null or v_left < 1;
+    return query select c.*, v_queue from emq.claim(v_queue, v_left, p_worker, p_nonce, p_lease) c;
+    get diagnostics v_got = row_count;
+    v_left := v_left - v_got;
+  end loop;
+end $$;
+
+--
 -- Name: claimed(bigint); Type: FUNCTION; Schema: emq; Owner: -
 --
 
@@ -789,6 +810,25 @@ begin
   insert into emq.settled (w, t, reap_from, promote_from, cand_w, cand_t, holders)
   values (s.w, s.t, s.reap_from, s.promote_from, s.cand_w, s.cand_t, s.holders);
   delete from emq.settled x where x.n = s.n;
+end $$;
+
+--
+-- Name: maintain_due(interval, integer); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.maintain_due(p_every interval, p_limit integer DEFAULT 1000, OUT ran boolean, OUT promoted integer, OUT recovered integer, OUT dead integer) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  v_at timestamptz := (select s.at from emq.settled s order by s.n desc limit 1);
+  v_now timestamptz := clock_timestamp();
+begin
+  ran := false;
+  if v_at is null or v_at > v_now or v_at <= v_now - p_every then
+    select m.ran, m.promoted, m.recovered, m.dead into ran, promoted, recovered, dead
+      from emq.maintain(p_limit) m;
+  end if;
 end $$;
 
 --
@@ -2063,7 +2103,8 @@ CREATE TABLE emq.settled (
     promote_from timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
     cand_w bigint,
     cand_t timestamp with time zone,
-    holders text[]
+    holders text[],
+    at timestamp with time zone DEFAULT clock_timestamp()
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
 
@@ -2279,6 +2320,12 @@ REVOKE ALL ON FUNCTION emq.check_stalled(p_queue text, p_max_stalled integer, p_
 REVOKE ALL ON FUNCTION emq.claim(p_queue text, p_n integer, p_worker text, p_nonce bigint, p_lease interval) FROM PUBLIC;
 
 --
+-- Name: FUNCTION claim_any(p_queues text[], p_n integer, p_worker text, p_nonce bigint, p_lease interval); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.claim_any(p_queues text[], p_n integer, p_worker text, p_nonce bigint, p_lease interval) FROM PUBLIC;
+
+--
 -- Name: FUNCTION claimed(p_nonce bigint); Type: ACL; Schema: emq; Owner: -
 --
 
@@ -2361,6 +2408,12 @@ REVOKE ALL ON FUNCTION emq.keep(p_ids uuid[], p_fences bigint[], p_queues text[]
 --
 
 REVOKE ALL ON FUNCTION emq.maintain(p_limit integer, OUT ran boolean, OUT promoted integer, OUT recovered integer, OUT dead integer) FROM PUBLIC;
+
+--
+-- Name: FUNCTION maintain_due(p_every interval, p_limit integer, OUT ran boolean, OUT promoted integer, OUT recovered integer, OUT dead integer); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.maintain_due(p_every interval, p_limit integer, OUT ran boolean, OUT promoted integer, OUT recovered integer, OUT dead integer) FROM PUBLIC;
 
 --
 -- Name: FUNCTION outcome(p_id uuid, p_fence bigint); Type: ACL; Schema: emq; Owner: -

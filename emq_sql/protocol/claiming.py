@@ -1,4 +1,4 @@
-"""claim, claimed and complete_and_claim: pending jobs become leases."""
+"""claim, claim_any, claimed and complete_and_claim: pending jobs become leases."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ _COLUMNS = (
     " enqueued_at"
 )
 _CLAIM = "select {columns} from {schema}.claim(%s, %s, %s, %s::bigint, %s::interval)"
+_CLAIM_ANY = "select {columns}, queue from {schema}.claim_any(%s, %s, %s, %s::bigint, %s::interval)"
 _CLAIMED = "select {columns}, queue from {schema}.claimed(%s::bigint)"
 _COMPLETE_AND_CLAIM = """
 select {columns}, answers from {schema}.complete_and_claim(
@@ -35,6 +36,17 @@ def claim(
         query = _CLAIM.format(columns=_COLUMNS, schema=schema)
         rows = c.execute(query.encode(), [queue, n, worker, nonce, lease]).fetchall()
     return [_claimed(row, queue) for row in rows]
+
+
+def claim_any(
+    conn: psycopg.Connection[Any], schema: str, queues: Sequence[str], n: int, worker: str,
+    nonce: int, lease: timedelta | None = None,
+) -> list[Claimed]:  # fmt: skip
+    """Up to n jobs in all, from the first of these queues, then the next: one statement."""
+    with named(own_transaction=True), cursor(conn) as c:
+        query = _CLAIM_ANY.format(columns=_COLUMNS, schema=schema)
+        rows = c.execute(query.encode(), [list(queues), n, worker, nonce, lease]).fetchall()
+    return [_claimed(row, row[11]) for row in rows]
 
 
 def claimed(conn: psycopg.Connection[Any], schema: str, nonce: int) -> list[Claimed]:

@@ -43,6 +43,15 @@ def maintain(conn: psycopg.Connection[Any], schema: str, limit: int = 1000) -> M
     return Maintained(row[0], row[1] or 0, row[2] or 0, row[3] or 0)
 
 
+def maintain_due(
+    conn: psycopg.Connection[Any], schema: str, every: timedelta, limit: int = 1000
+) -> Maintained:
+    """A pass of upkeep if the last one, by whomever, is `every` old; `ran` says whether."""
+    query = f"select ran, promoted, recovered, dead from {schema}.maintain_due(%s, %s)"
+    row = _row(conn, query, [every, limit])
+    return Maintained(row[0], row[1] or 0, row[2] or 0, row[3] or 0)
+
+
 def pause(conn: psycopg.Connection[Any], schema: str, queue: str, label: str | None = None) -> None:
     """No claim takes a job of this queue from now on; running jobs go on."""
     _row(conn, f"select {schema}.pause(%s, %s)", [queue, label])

@@ -527,6 +527,24 @@ MUTANTS = (
         "stall", "m.rank & ~1", "m.rank",
     ),
     mutant(
+        "claim_any_takes_n_of_each", PROTOCOL + "test_claim_any.py::test_n_limits_all_queues_together",
+        "claim_any", "v_left := v_left - v_got;", "null;",
+    ),
+    mutant(
+        "maintain_due_always", PROTOCOL + "test_maintain_due.py::test_a_pass_is_made_when_the_last_one_is_old_enough",
+        "maintain_due", "v_at is null or v_at > v_now or v_at <= v_now - p_every", "true",
+    ),
+    mutant(
+        "maintain_due_never_after_the_clock_went_back",
+        PROTOCOL + "test_maintain_due.py::test_an_instant_ahead_of_the_clock_holds_nobody_up",
+        "maintain_due", " or v_at > v_now", "",
+    ),
+    mutant(
+        "maintain_due_never_without_a_row",
+        PROTOCOL + "test_maintain_due.py::test_an_empty_register_holds_nobody_up",
+        "maintain_due", "v_at is null or ", "",
+    ),
+    mutant(
         "ring_for_nobody", PROTOCOL + "test_parked_bell.py::test_nobody_is_rung_for_when_nobody_waits",
         "ring_parked", "if pg_try_advisory_lock(7306, b.lock) then", "if false then",
     ),

@@ -65,6 +65,10 @@ def keep(ledger: Ledger) -> None:
     ledger.keep(held)
 
 
+def claim_any(ledger: Ledger) -> None:
+    assert len(ledger.claim_any(5, "none", "default")) == 5
+
+
 def stall(ledger: Ledger) -> None:
     ledger.stall_at_once(*ledger.claim(3), (new_id(), 1))
 
@@ -88,6 +92,7 @@ def promote(ledger: Ledger) -> None:
 def maintain(ledger: Ledger) -> None:
     for _ in range(3):
         ledger.maintain()
+    ledger.rows("select * from emq.maintain_due('0 s')")
 
 
 def outcome(ledger: Ledger) -> None:
@@ -122,7 +127,7 @@ def retire(ledger: Ledger) -> None:
 
 VERBS = [
     enqueue, claim, claimed, complete, complete_and_claim, extend, put_back, guard, reap, promote,
-    maintain, outcome, operators, retire, keep, stall,
+    maintain, outcome, operators, retire, keep, stall, claim_any,
 ]  # fmt: skip
 
 

@@ -124,6 +124,12 @@ class Ledger:
         query = f"select {_CLAIMED} from emq.claim(%s, %s, %s, %s::bigint, %s::interval)"
         return [Held(*row) for row in self.rows(query, queue, n, worker, nonce, lease)]
 
+    def claim_any(self, n: int, *queues: str, nonce: int = 7) -> list[tuple[Held, str]]:
+        """What was claimed, each with its queue."""
+        query = f"select {_CLAIMED}, queue from emq.claim_any(%s, %s, 'w1', %s::bigint)"
+        rows = self.rows(query, list(queues), n, nonce)
+        return [(Held(*row[:-1]), row[-1]) for row in rows]
+
     def take(self, queue: str = "default", **named: Any) -> Held:
         """Exactly one claimed job."""
         (held,) = self.claim(1, queue, **named)

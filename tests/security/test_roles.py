@@ -23,6 +23,8 @@ MAY_CALL = {
     "ring": {PRODUCER, WORKER, OPERATOR},
     "ring_parked": {PRODUCER, WORKER, OPERATOR},
     "park": {WORKER},
+    "claim_any": {WORKER},
+    "maintain_due": {WORKER, OPERATOR},
     "keep": {WORKER},
     "stall": {WORKER},
     "outcome": {PRODUCER, WORKER, OPERATOR},

@@ -27,7 +27,7 @@ select 'relation', c.relname::text, c.relkind::text, c.relacl::text, c.reloption
                           ', ' order by attnum)
           from pg_attribute a
           left join pg_attrdef d on (d.adrelid, d.adnum) = (a.attrelid, a.attnum)
-         where a.attrelid = c.oid and a.attnum > 0)
+         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped)
   from pg_class c where c.relnamespace = to_regnamespace(%(schema)s)
 union all
 select 'constraint', conrelid::regclass::text, conname::text, pg_get_constraintdef(oid), null, null
