@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
+from typing import Any
 
 import click
+import psycopg
 
 from emq_sql.cli.context import database_options, json_option, ledger_of
 from emq_sql.cli.output import show_one
-from emq_sql.errors import BadPayload
+from emq_sql.errors import BadPayload, EmqError
 from emq_sql.job import NewJob
 from emq_sql.minting import new_id
-from emq_sql.protocol import enqueueing, upkeep
+from emq_sql.protocol import bell, enqueueing, upkeep
 from emq_sql.rules import ids, names, payload
 from emq_sql.rules.durations import duration
 from emq_sql.tasks import checked_budget, checked_lease, checked_priority
@@ -53,6 +56,8 @@ def enqueue(
     )
     with ledger_of(dsn, schema) as (conn, where):
         answer = enqueueing.enqueue(conn, where, names.queue_name(queue), new, own=True)
+        if answer.status == "enqueued":
+            _ring(conn, where, queue)
     show_one({"id": answer.id, "status": answer.status}, as_json=as_json)
 
 
@@ -98,4 +103,11 @@ def resume(dsn: str | None, schema: str, label: str | None, as_json: bool, queue
     """Workers claim jobs of QUEUE again."""
     with ledger_of(dsn, schema) as (conn, where):
         upkeep.resume(conn, where, names.queue_name(queue), label)
+        _ring(conn, where, queue)
     show_one({"queue": queue, "paused": False}, as_json=as_json)
+
+
+def _ring(conn: psycopg.Connection[Any], schema: str, queue: str) -> None:
+    """Wake who waits; what was done is done, whether that is heard or not."""
+    with suppress(EmqError):
+        bell.ring_parked(conn, schema, [queue])

@@ -14,6 +14,7 @@ import pytest
 
 from emq_sql.minting import new_id
 from tests.cli.conftest import COMMAND, PATIENCE, ROOT, Emq, Holder, until_expired
+from tests.plugins.parked import Parked
 
 Hold = Callable[..., Holder]
 
@@ -203,6 +204,15 @@ def test_pause_and_resume_a_queue_and_leave_a_trace(
     assert trace == [("pause", "mail", "deploy 7"), ("resume", "mail", None)]
     assert "Queue name" in emq("pause", "Ma il").refused(2)
     assert emq("resume").misused()
+
+
+def test_who_waits_hears_of_what_was_added_or_resumed(emq: Emq, parked: Parked) -> None:
+    assert emq("enqueue", "send", "--delay", "60").code == 0
+    assert parked.heard() == []
+    assert emq("enqueue", "send").code == 0
+    assert parked.heard() == ["default"]
+    assert emq("pause", "mail").code == emq("resume", "mail").code == 0
+    assert parked.heard() == ["mail"]
 
 
 def test_everything_is_told_of_another_schema_too(emq: Emq) -> None:
