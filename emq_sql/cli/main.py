@@ -25,6 +25,7 @@ COMMANDS = {
     "schema": "emq_sql.cli.schema:schema",
     "worker": "emq_sql.cli.worker:worker",
 }
+HIDDEN = {"worker-child": "emq_sql.cli.child:worker_child"}
 
 
 class Lazy(Told):
@@ -34,9 +35,10 @@ class Lazy(Told):
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
-        if name not in COMMANDS:
+        place = COMMANDS.get(name) or HIDDEN.get(name)
+        if place is None:
             return None
-        module, _, attribute = COMMANDS[name].partition(":")
+        module, _, attribute = place.partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from emq_sql.cli import logs
+from emq_sql.cli.child import command_of_child
 from emq_sql.cli.context import load_app
 from emq_sql.protocol import connecting
 from emq_sql.rules import names
@@ -47,6 +48,8 @@ def health_options(command: click.decorators.FC) -> click.decorators.FC:
 @click.option("--app", "app_spec", required=True, help="module:attribute of your EMQ.")
 @click.option("-q", "--queues", default="default", show_default=True, help="Names, with commas.")
 @click.option("--concurrency", type=int, help=f"Slots in this process; {USUAL_SLOTS}.")
+@click.option("--processes", type=int, help="Child processes with one job each, instead of slots.")
+@click.option("--max-jobs-per-child", type=int, help="Replace a child process after so many jobs.")
 @click.option("--grace", default=30.0, show_default=True, help="Seconds to drain after SIGTERM.")
 @click.option("--poll", default=1.0, show_default=True, help="Seconds between looks when idle.")
 @click.option("--lease", type=float, help="Seconds, for jobs that name none; else the queue's.")
@@ -57,10 +60,10 @@ def health_options(command: click.decorators.FC) -> click.decorators.FC:
 @log_options
 @click.pass_context
 def worker(
-    ctx: click.Context, app_spec: str, queues: str, concurrency: int | None, grace: float,
-    poll: float, lease: float | None, extend: float | None, burst: bool, dsn: str | None,
-    health_port: int | None, health_host: str, health_file: Path | None, log_level: str,
-    log_format: str | None, log_config: Path | None,
+    ctx: click.Context, app_spec: str, queues: str, concurrency: int | None, processes: int | None,
+    max_jobs_per_child: int | None, grace: float, poll: float, lease: float | None,
+    extend: float | None, burst: bool, dsn: str | None, health_port: int | None, health_host: str,
+    health_file: Path | None, log_level: str, log_format: str | None, log_config: Path | None,
 ) -> None:  # fmt: skip
     """Claim and run jobs. SIGTERM or Ctrl-C drains for --grace seconds; a second one releases."""
     logs.set_up(log_level, log_format, log_config)
@@ -72,6 +75,8 @@ def worker(
         burst=burst,
         lease=_seconds(lease, "lease"),
         extend=_seconds(extend, "extend interval"),
+        processes=processes,
+        max_jobs_per_child=max_jobs_per_child,
     )
     app = load_app(app_spec)
     logs.name_jobs()
@@ -79,6 +84,7 @@ def worker(
     code = run_service(
         lambda: connecting.dedicated(engine), app.schema, app.handlers, settings, app.environment,
         Probes(health_port, health_host, health_file),
+        command_of_child(app_spec, log_level, log_format, log_config),
     )  # fmt: skip
     ctx.exit(code)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from emq_sql.service.children import run_child
 from emq_sql.service.probes import Probes
 from emq_sql.service.process import run_service
 
-__all__ = ["Probes", "run_service"]
+__all__ = ["Probes", "run_child", "run_service"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from typing import Any, NoReturn
@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import psycopg
 
 from emq_sql.effects.completion import complete_in
-from emq_sql.errors import EmqError
+from emq_sql.errors import BadSetting, EmqError
 from emq_sql.protocol.link import Link
 from emq_sql.service.probes import Probes
 from emq_sql.service.signals import obeyed
@@ -22,9 +22,10 @@ from emq_sql.upkeep.maintenance import Maintenance
 from emq_sql.worker.bell import Bell
 from emq_sql.worker.handler import Handler
 from emq_sql.worker.loops import Loop
+from emq_sql.worker.processes.pool import Processes
 from emq_sql.worker.records import named_worker
 from emq_sql.worker.settings import WorkerSettings
-from emq_sql.worker.worker import Worker
+from emq_sql.worker.worker import MakeExecutor, Worker
 
 log = logging.getLogger("emq_sql.service")
 
@@ -39,6 +40,7 @@ def run_service(
     settings: WorkerSettings,
     environment: str | None,
     probes: Probes = _NO_PROBES,
+    child: Sequence[str] | None = None,
 ) -> int:
     """Work until SIGTERM, SIGINT or SIGHUP (or, in a burst, until the queues are empty); the exit
     code.
@@ -49,13 +51,18 @@ def run_service(
     not be kept alive, or something hung for `signals.LAST_PATIENCE` seconds after the grace. When
     handlers still run at the end, the process is ended here, since nothing else could end their
     threads.
-    Raises, before anything is claimed, BadSetting for the probes, SchemaMissing, SchemaTooOld or
-    SchemaTooNew, EnvironmentMismatch, or a DatabaseTrouble. Belongs into the main thread, which
-    gets the signals.
+    With `settings.processes`, `child` is the command that starts a child process: a program that
+    calls `run_child` with the same handlers.
+    Raises, before anything is claimed, BadSetting for the probes or a missing `child`,
+    SchemaMissing, SchemaTooOld or SchemaTooNew, EnvironmentMismatch, or a DatabaseTrouble. Belongs
+    into the main thread, which gets the signals.
     """
     with closing(probes.opened()) as health:
         server = checked(connect, schema, environment)
-        worker = Worker(connect, schema, handlers, settings, complete_in)
+        worker = Worker(
+            connect, schema, handlers, settings, complete_in,
+            _processes(settings, child, lambda: worker),
+        )  # fmt: skip
         named_worker(worker.name)
         known = facts(server, schema, settings, worker.name, CONNECTIONS)
         loops = [*_loops(connect, schema, worker), *health.loops(known, worker.pulse, worker.fail)]
@@ -65,6 +72,18 @@ def run_service(
     if worker.hanging:
         _leave(code, worker.hanging)
     return code
+
+
+def _processes(
+    settings: WorkerSettings, child: Sequence[str] | None, host: Callable[[], Worker]
+) -> MakeExecutor | None:
+    slots, most_jobs = settings.processes, settings.max_jobs_per_child
+    if slots is None:
+        return None
+    if not child:
+        what = f"processes is {slots}, and no command is given that starts a child."
+        raise BadSetting(what, hint="Give run_service its child, or leave processes out.")
+    return lambda held, ended: Processes(child, slots, held, ended, host, most_jobs)
 
 
 def _run(worker: Worker, loops: list[Loop], settings: WorkerSettings) -> int:

@@ -21,11 +21,11 @@ class WorkerSettings:
     """Which queues, how many jobs at once, and how patient.
 
     `concurrency` is the number of slots for handlers in this process, 4 when left out; `processes`
-    that of child processes with one job each, in its place. `poll` is the time between two looks
-    into a queue that was empty; `grace` how long handlers may run on after the first SIGTERM;
-    `burst` ends the worker when its queues are empty; `lease` is for jobs that name none, in place
-    of the queue's; `extend` extends leases more often than at each third. Raises BadSetting, saying
-    what to change.
+    that of child processes with one job each, in its place; a child is replaced after
+    `max_jobs_per_child` jobs, if that is set. `poll` is the time between two looks into a queue
+    that was empty; `grace` how long handlers may run on after the first SIGTERM; `burst` ends the
+    worker when its queues are empty; `lease` is for jobs that name none, in place of the queue's;
+    `extend` extends leases more often than at each third. Raises BadSetting, saying what to change.
     """
 
     queues: tuple[str, ...]
@@ -36,6 +36,7 @@ class WorkerSettings:
     lease: timedelta | None = None
     processes: int | None = None
     extend: timedelta | None = None
+    max_jobs_per_child: int | None = None
 
     @property
     def slots(self) -> int:
@@ -53,10 +54,22 @@ class WorkerSettings:
                 f"{what}, and each child process runs one job at a time.",
                 hint="Leave concurrency out for processes, or processes out for threads.",
             )
+        self._check_max_jobs()
         try:
             self._check_durations()
         except BadTime as error:
             raise BadSetting(error.what, hint=error.hint) from error
+
+    def _check_max_jobs(self) -> None:
+        most = self.max_jobs_per_child
+        if most is None:
+            return
+        if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+            what = f"max_jobs_per_child is {most!r}; a child runs one job at least."
+            raise BadSetting(what, hint="Give a whole number, or leave it out.")
+        if self.processes is None:
+            what = f"max_jobs_per_child is {most}, and this worker has no child processes."
+            raise BadSetting(what, hint="Set processes too, or leave it out.")
 
     def _check_durations(self) -> None:
         duration(self.poll, "poll")

@@ -20,6 +20,7 @@ from emq_sql.worker.processes.channel import ChannelEnded, Rubbish
 from emq_sql.worker.processes.frames import SPEAKS
 from emq_sql.worker.processes.spawning import IGNORED, Child, how_it_ended
 from emq_sql.worker.processes.talk import Talk, settle
+from emq_sql.worker.records import about
 
 log = logging.getLogger("emq_sql.worker.children")
 
@@ -164,8 +165,9 @@ class Slot:
         if stop is not None and stop.ending is None:
             setup.held.drop(entry)
         if not ordered:
-            log.warning("the process %d that ran %s %s", child.pid, entry, how)
-        ending = ending or Stalled(f"The process that ran it {how}.")
+            said = about(entry.claimed)
+            log.info("the process %d that ran %s %s", child.pid, entry, how, extra=said)
+        ending = ending or Stalled(_sentence(f"The process that ran it {how}"))
         settle(setup.held, setup.ended, entry, ending, stop)
         return None
 
@@ -174,3 +176,7 @@ class Slot:
         while not self._board.closing and (left := until - monotonic()) > 0:
             wait([self._seat.waker.fileno()], left)
             self._seat.waker.woken()
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith("?") else f"{text}."

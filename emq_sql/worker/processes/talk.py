@@ -18,6 +18,7 @@ from emq_sql.worker.processes.channel import ChannelEnded, Frame
 from emq_sql.worker.processes.errand import Errand, late_answer
 from emq_sql.worker.processes.frames import job_content
 from emq_sql.worker.processes.spawning import Child
+from emq_sql.worker.records import about
 
 log = logging.getLogger("emq_sql.worker.children")
 
@@ -134,5 +135,8 @@ def settle(
     left = None if ending is None else left_to_settle(held, entry, ending, None)
     if left is None and isinstance(ending, Failed) and entry.cancelled.reason is None:
         said = ending.error.strip().rpartition("\n")[2][:300]
-        log.warning("%s was settled before; its handler then raised %s", entry, said)
+        log.warning(
+            "%s was settled before; its handler then raised %s",
+            entry, said, extra=about(entry.claimed),
+        )  # fmt: skip
     ended(entry, left)
