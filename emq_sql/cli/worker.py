@@ -14,6 +14,7 @@ from emq_sql.protocol import connecting
 from emq_sql.rules import names
 from emq_sql.rules.durations import duration
 from emq_sql.service import Probes, run_service
+from emq_sql.worker.health.condition import LIVE_WITHIN
 from emq_sql.worker.settings import USUAL_SLOTS, WorkerSettings
 
 _FILE = click.Path(path_type=Path)
@@ -34,12 +35,16 @@ def log_options(command: click.decorators.FC) -> click.decorators.FC:
 
 
 def health_options(command: click.decorators.FC) -> click.decorators.FC:
-    """--health-port, --health-host and --health-file."""
+    """--health-port, --health-host, --health-file and --live-within."""
     for option in (
+        click.option(
+            "--live-within", default=LIVE_WITHIN.total_seconds(), show_default=True,
+            help="Seconds by which a control loop may be late.",
+        ),
         click.option("--health-file", type=_FILE, help="Write the health here each second."),
         click.option("--health-host", default="127.0.0.1", show_default=True),
         click.option("--health-port", type=int, help="Serve /live, /ready and / over HTTP."),
-    ):
+    ):  # fmt: skip
         command = option(command)
     return command
 
@@ -63,7 +68,8 @@ def worker(
     ctx: click.Context, app_spec: str, queues: str, concurrency: int | None, processes: int | None,
     max_jobs_per_child: int | None, grace: float, poll: float, lease: float | None,
     extend: float | None, burst: bool, dsn: str | None, health_port: int | None, health_host: str,
-    health_file: Path | None, log_level: str, log_format: str | None, log_config: Path | None,
+    health_file: Path | None, live_within: float, log_level: str, log_format: str | None,
+    log_config: Path | None,
 ) -> None:  # fmt: skip
     """Claim and run jobs. SIGTERM or Ctrl-C drains for --grace seconds; a second one releases."""
     logs.set_up(log_level, log_format, log_config)
@@ -83,7 +89,7 @@ def worker(
     engine = app.engine if dsn is None else connecting.engine_for(dsn)
     code = run_service(
         lambda: connecting.dedicated(engine), app.schema, app.handlers, settings, app.environment,
-        Probes(health_port, health_host, health_file),
+        Probes(health_port, health_host, health_file, duration(live_within, "live within")),
         command_of_child(app_spec, log_level, log_format, log_config),
     )  # fmt: skip
     ctx.exit(code)

@@ -14,6 +14,7 @@ from psycopg.pq import TransactionStatus
 
 from emq_sql.job import Claimed, KeepAnswer, Lease
 from emq_sql.rules.lease import extend_interval, lapses_at, next_due
+from emq_sql.rules.printable import on_one_line
 from emq_sql.worker.cancellation import Cancellation
 from emq_sql.worker.handler import Handler
 
@@ -116,4 +117,5 @@ class Entry:
 
     def __str__(self) -> str:
         """How log lines name it."""
-        return f"job {self.lease.id} ({self.claimed.task}, attempt {self.lease.attempts})"
+        task = on_one_line(self.claimed.task)  # SQL takes any text for a name
+        return f"job {self.lease.id} ({task}, attempt {self.lease.attempts})"

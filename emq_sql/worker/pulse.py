@@ -42,7 +42,7 @@ class Reading:
     draining: bool
     keeping: bool
     bell: bool
-    paused: tuple[str, ...]
+    paused: frozenset[str]
     slots: int
     used: int
     held: int
@@ -74,7 +74,7 @@ class Pulse:
         self._draining = False
         self._keeping = True
         self._bell = False
-        self._paused: tuple[str, ...] = ()
+        self._paused: frozenset[str] = frozenset()
 
     def beat(self, loop: LoopName, within: float = 0.0, trouble: object = None) -> None:
         """The loop is alive, and back in `within` seconds; `trouble` is what it waits out."""
@@ -141,7 +141,7 @@ class Pulse:
 
     def pauses(self, queues: Iterable[str]) -> None:
         """These of the worker's queues are paused."""
-        self._paused = tuple(sorted(queues))
+        self._paused = frozenset(queues)
 
     def reading(self) -> Reading:
         """What has been said until now."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -33,14 +34,17 @@ class Condition:
         return not (self.not_alive or self.not_ready)
 
 
-def condition(reading: Reading, poll: timedelta, live_within: timedelta = LIVE_WITHIN) -> Condition:
-    """The condition of a worker that claims at least once in `poll` while it has free slots."""
+def condition(
+    reading: Reading, queues: Collection[str], poll: timedelta,
+    live_within: timedelta = LIVE_WITHIN,
+) -> Condition:  # fmt: skip
+    """The condition of a worker that claims from these queues about once in `poll`."""
     not_alive = [
         f"the loop {name} {why}"
         for name, said in sorted(reading.loops.items())
         if (why := _fault(said, reading.now, live_within.total_seconds())) is not None
     ]
-    return Condition(tuple(not_alive), tuple(_idle(reading, poll)))
+    return Condition(tuple(not_alive), tuple(_idle(reading, queues, poll)))
 
 
 def _fault(said: Said, now: float, within: float) -> str | None:
@@ -51,12 +55,12 @@ def _fault(said: Said, now: float, within: float) -> str | None:
     return None
 
 
-def _idle(reading: Reading, poll: timedelta) -> list[str]:
+def _idle(reading: Reading, queues: Collection[str], poll: timedelta) -> list[str]:
     if reading.draining:
         return ["it drains: nothing more is claimed"]
     if not reading.keeping:
         return ["leases are not kept, so nothing is claimed"]
-    if reading.busy:
+    if reading.busy or reading.paused.issuperset(queues):
         return []
     last = max(reading.claimed_at or 0.0, reading.busy_at or 0.0)
     if not last:

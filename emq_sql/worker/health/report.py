@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from emq_sql.worker.health.condition import Condition, condition
+from emq_sql.worker.health.condition import LIVE_WITHIN, Condition, condition
 from emq_sql.worker.pulse import Pulse, Reading
 
 Question = Literal["live", "ready"]
@@ -30,14 +30,17 @@ class Facts:
 class Reporter:
     """Makes a report from the facts and from what the threads have said; locks nothing."""
 
-    def __init__(self, facts: Facts, pulse: Pulse) -> None:
+    def __init__(self, facts: Facts, pulse: Pulse, live_within: timedelta = LIVE_WITHIN) -> None:
         self._facts = facts
         self._pulse = pulse
+        self._live_within = live_within
 
     def __call__(self) -> Report:
         """How the worker is now."""
         reading = self._pulse.reading()
-        return Report(self._facts, reading, condition(reading, self._facts.poll))
+        facts = self._facts
+        state = condition(reading, facts.queues, facts.poll, self._live_within)
+        return Report(facts, reading, state)
 
 
 @dataclass(frozen=True, slots=True)
