@@ -29,6 +29,7 @@ from emq_sql.worker.inprocess import InProcess
 from emq_sql.worker.keeper import Keeper
 from emq_sql.worker.loops import Loop
 from emq_sql.worker.pulse import Pulse
+from emq_sql.worker.records import about
 from emq_sql.worker.settings import WorkerSettings
 from emq_sql.worker.settling import Settler
 from emq_sql.worker.telling import tell
@@ -315,7 +316,7 @@ class Worker:
             self._said[task] = now + UNKNOWN_TASK_SAID_EVERY
             log.error(
                 "%s: this worker knows no task %r; its jobs are snoozed at no cost until one does",
-                entry, task,
+                entry, task, extra=about(entry.claimed),
             )  # fmt: skip
 
     def _in_process(self, held: Held, ended: Ended) -> Executor:
@@ -337,7 +338,8 @@ class Worker:
             self._read_inbox(until)
             self._try_quietly()
         for entry in self._held.entries():
-            log.error("%s could not be released; its lease ends by itself", entry)
+            extra = about(entry.claimed)
+            log.error("%s could not be released; its lease ends by itself", entry, extra=extra)
         if self._claimer.unread:
             log.error("a claim was not answered; what it may hold comes back when its lease ends")
         self._released_all = not (len(self._held) or self._claimer.unread)
