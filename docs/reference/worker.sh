@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# A worker for one queue, one job at a time:
+#
+#   EMQ_DSN=postgresql:///shop EMQ_TASKS=/srv/tasks bash worker.sh mail
+#
+# The task of a job is the name of a program in EMQ_TASKS. It reads the payload from its standard
+# input and finds the job's id in EMQ_JOB_ID. Exit code 0 completes the job; any other fails it, with
+# the last line of the output as the error. On SIGTERM it may run for EMQ_GRACE seconds (10) more,
+# then the job is given back; on a second SIGTERM at once.
+set -u
+queue=${1:-default} worker=$HOSTNAME:$$ stop='' id='' fence='' nonce='' attempts='' failures='' error=''
+export PGCONNECT_TIMEOUT=5 PGOPTIONS="${PGOPTIONS-} -c default_transaction_isolation=read\ committed"
+output=$(mktemp)
+trap 'rm -f "$output"' EXIT
+trap 'stop=${stop:+0}; stop=${stop:-$((SECONDS + ${EMQ_GRACE:-10}))}' TERM INT
+
+ask() {  # Values reach the statement as psql's variables, never as its text.
+  timeout 5 psql ${EMQ_DSN:+"$EMQ_DSN"} -XAqt -F ' ' -v ON_ERROR_STOP=1 -v queue="$queue" \
+    -v worker="$worker" -v nonce="$nonce" -v id="$id" -v fence="$fence" -v attempts="$attempts" \
+    -v failures="$failures" -v error="$error" <<<"$1"
+}
+
+settle() {  # Asks until it is known how the job was settled. What never is, its lease settles.
+  for _ in {1..20}; do
+    answer=$(ask "select (emq.$1)[1]")
+    case $answer in
+      busy) sleep 0.2 ;;
+      '') sleep 1; case $(ask "select emq.outcome(:'id', :fence)") in '' | yours) ;; *) return ;; esac ;;
+      *) echo "$id $task: $answer" >&2; return ;;
+    esac
+  done
+}
+
+found=$(ask "select version, coalesce(environment, '') from emq.meta")
+if [ "$found" != "3 ${EMQ_ENVIRONMENT-}" ]; then
+  echo "Schema 3 and environment '${EMQ_ENVIRONMENT-}' are wanted here, and there is: $found" >&2
+  exit 1
+fi
+held="array[:'id']::uuid[], array[:fence]::bigint[]"
+columns="select id, fence, lease_ms, attempts, failures,
+                case when task ~ '^[a-zA-Z0-9][a-zA-Z0-9_.-]*\$' then task else '?' end, payload"
+
+while [ -z "$stop" ]; do
+  ask 'select from emq.maintain()' >/dev/null
+  nonce=$(($(od -An -N5 -tu8 /dev/urandom)))
+  job=$(ask "$columns from emq.claim(:'queue', 1, :'worker', :nonce)") ||
+    until job=$(sleep 1; ask "$columns from emq.claimed(:nonce)") || [ "$stop" ]; do :; done
+  [ "$job" ] || { sleep 1; continue; }
+  read -r id fence lease attempts failures task payload <<<"$job"
+
+  if ! [ -f "$EMQ_TASKS/$task" ] || ! [ -x "$EMQ_TASKS/$task" ]; then
+    settle "snooze($held, array[interval '5 s' * 2 ^ least(:attempts - 1, 9)])"
+    continue
+  fi
+  exec {handler}< <(  # in a process group of its own, deaf to signals that are for the worker
+    set -m; trap '' TERM INT
+    EMQ_JOB_ID=$id "$EMQ_TASKS/$task" <<<"$payload" >"$output" 2>&1 & echo $!; wait $!; echo $?
+  )
+  read -ru "$handler" group
+  extended=$SECONDS verdict='' code=''
+  printf -v tick '0.%03d' $((lease / 3 < 999 ? lease / 3 : 999))
+  while read -rt "$tick" -u "$handler" code; [ $? -gt 128 ]; do
+    [ "$stop" ] && [ "$SECONDS" -ge "$stop" ] && { verdict=release; break; }
+    if [ $((SECONDS - extended)) -lt $((lease / 3000)) ]; then
+      ask 'select from emq.maintain()' >/dev/null
+      continue
+    fi
+    asked=$SECONDS
+    case $(ask "select answers[1] from emq.keep($held)") in
+      done) extended=$asked ;;
+      busy) ;;
+      lost | cancelled) verdict=lost; break ;;
+      *) [ $((SECONDS - extended + 6)) -lt $((lease / 1000)) ] || { verdict=lost; break; } ;;
+    esac
+  done
+  [ -z "$verdict" ] || { kill -KILL -- "-$group"; read -ru "$handler" code; }
+  exec {handler}<&-
+  cat "$output" >&2
+  case ${verdict:-$code} in
+    lost) echo "$id $task: lease lost" >&2 ;;
+    release) settle "release($held)" ;;
+    0) settle "complete($held)" ;;
+    *)
+      error=$(tail -c 1000 "$output" | tail -n 1 | LC_ALL=C tr -cd '[:print:]')
+      settle "retry($held, array[interval '1 s' * greatest(0.5, random() * 2 ^ least(:failures + 1, 11))],
+                    array[:'error'])"
+      ;;
+  esac
+done
