@@ -12,7 +12,7 @@ from emq_sql.rules.printable import printable
 from emq_sql.worker.health import file as health_file
 from emq_sql.worker.health.report import Question, line
 
-PATIENCE = 5.0
+PATIENCE = 3.0  # seconds; a worker answers in milliseconds
 
 
 @click.command()

@@ -35,8 +35,12 @@ def log_options(command: click.decorators.FC) -> click.decorators.FC:
 
 
 def health_options(command: click.decorators.FC) -> click.decorators.FC:
-    """--health-port, --health-host, --health-file and --live-within."""
+    """--health-port, --health-host, --health-file, --live-within and --ready-within."""
     for option in (
+        click.option(
+            "--ready-within", type=float,
+            help="Seconds since the last claim that was answered; three polls and ten seconds.",
+        ),
         click.option(
             "--live-within", default=LIVE_WITHIN.total_seconds(), show_default=True,
             help="Seconds by which a control loop may be late.",
@@ -68,8 +72,8 @@ def worker(
     ctx: click.Context, app_spec: str, queues: str, concurrency: int | None, processes: int | None,
     max_jobs_per_child: int | None, grace: float, poll: float, lease: float | None,
     extend: float | None, burst: bool, dsn: str | None, health_port: int | None, health_host: str,
-    health_file: Path | None, live_within: float, log_level: str, log_format: str | None,
-    log_config: Path | None,
+    health_file: Path | None, live_within: float, ready_within: float | None, log_level: str,
+    log_format: str | None, log_config: Path | None,
 ) -> None:  # fmt: skip
     """Claim and run jobs. SIGTERM or Ctrl-C drains for --grace seconds; a second one releases."""
     logs.set_up(log_level, log_format, log_config)
@@ -89,7 +93,10 @@ def worker(
     engine = app.engine if dsn is None else connecting.engine_for(dsn)
     code = run_service(
         lambda: connecting.dedicated(engine), app.schema, app.handlers, settings, app.environment,
-        Probes(health_port, health_host, health_file, duration(live_within, "live within")),
+        Probes(
+            health_port, health_host, health_file, duration(live_within, "live within"),
+            _seconds(ready_within, "ready within"),
+        ),
         command_of_child(app_spec, log_level, log_format, log_config),
     )  # fmt: skip
     ctx.exit(code)

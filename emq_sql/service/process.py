@@ -57,7 +57,7 @@ def run_service(
     SchemaMissing, SchemaTooOld or SchemaTooNew, EnvironmentMismatch, or a DatabaseTrouble. Belongs
     into the main thread, which gets the signals.
     """
-    with closing(probes.opened()) as health:
+    with closing(probes.opened(settings.poll)) as health:
         server = checked(connect, schema, environment)
         worker = Worker(
             connect, schema, handlers, settings, complete_in,

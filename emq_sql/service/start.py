@@ -48,7 +48,6 @@ def facts(
         worker=worker,
         queues=settings.queues,
         kind="threads and an event loop" if settings.processes is None else "processes",
-        poll=settings.poll,
         connections=connections,
         versions={
             "emq_sql": version(),

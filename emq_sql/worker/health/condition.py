@@ -13,6 +13,14 @@ READY_WITHIN = timedelta(seconds=10)  # beside three times what is usual between
 
 
 @dataclass(frozen=True, slots=True)
+class Bounds:
+    """How late a control loop may be, and how long ago the last claim that was answered."""
+
+    live: timedelta
+    ready: timedelta
+
+
+@dataclass(frozen=True, slots=True)
 class Condition:
     """Why it is not alive, and why it is not ready: nothing, when it is."""
 
@@ -34,28 +42,25 @@ class Condition:
         return not (self.not_alive or self.not_ready)
 
 
-def condition(
-    reading: Reading, queues: Collection[str], poll: timedelta,
-    live_within: timedelta = LIVE_WITHIN,
-) -> Condition:  # fmt: skip
-    """The condition of a worker that claims from these queues about once in `poll`."""
+def condition(reading: Reading, queues: Collection[str], bounds: Bounds) -> Condition:
+    """The condition of a worker that claims from these queues."""
     not_alive = [
         f"the loop {name} {why}"
         for name, said in sorted(reading.loops.items())
-        if (why := _fault(said, reading.now, live_within.total_seconds())) is not None
+        if (why := _fault(said, reading.now, bounds.live)) is not None
     ]
-    return Condition(tuple(not_alive), tuple(_idle(reading, queues, poll)))
+    return Condition(tuple(not_alive), tuple(_idle(reading, queues, bounds.ready)))
 
 
-def _fault(said: Said, now: float, within: float) -> str | None:
+def _fault(said: Said, now: float, within: timedelta) -> str | None:
     if said.state == "failed":
         return "could not be kept alive"
-    if said.state != "ended" and now > said.due + within:
+    if said.state != "ended" and now > said.due + within.total_seconds():
         return f"has said nothing for {now - said.at:.0f} s"
     return None
 
 
-def _idle(reading: Reading, queues: Collection[str], poll: timedelta) -> list[str]:
+def _idle(reading: Reading, queues: Collection[str], within: timedelta) -> list[str]:
     if reading.draining:
         return ["it drains: nothing more is claimed"]
     if not reading.keeping:
@@ -65,6 +70,6 @@ def _idle(reading: Reading, queues: Collection[str], poll: timedelta) -> list[st
     last = max(reading.claimed_at or 0.0, reading.busy_at or 0.0)
     if not last:
         return ["nothing was claimed yet"]
-    if (since := reading.now - last) > (3 * poll + READY_WITHIN).total_seconds():
+    if (since := reading.now - last) > within.total_seconds():
         return [f"the last claim that was answered is {since:.0f} s ago"]
     return []

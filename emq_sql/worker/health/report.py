@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Literal
 
-from emq_sql.worker.health.condition import LIVE_WITHIN, Condition, condition
+from emq_sql.worker.health.condition import Bounds, Condition, condition
 from emq_sql.worker.pulse import Pulse, Reading
 
 Question = Literal["live", "ready"]
@@ -22,7 +22,6 @@ class Facts:
     worker: str
     queues: tuple[str, ...]
     kind: str
-    poll: timedelta
     connections: int
     versions: Mapping[str, str | int]
 
@@ -30,16 +29,16 @@ class Facts:
 class Reporter:
     """Makes a report from the facts and from what the threads have said; locks nothing."""
 
-    def __init__(self, facts: Facts, pulse: Pulse, live_within: timedelta = LIVE_WITHIN) -> None:
+    def __init__(self, facts: Facts, pulse: Pulse, bounds: Bounds) -> None:
         self._facts = facts
         self._pulse = pulse
-        self._live_within = live_within
+        self._bounds = bounds
 
     def __call__(self) -> Report:
         """How the worker is now."""
         reading = self._pulse.reading()
         facts = self._facts
-        state = condition(reading, facts.queues, facts.poll, self._live_within)
+        state = condition(reading, facts.queues, self._bounds)
         return Report(facts, reading, state)
 
 

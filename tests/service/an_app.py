@@ -1,0 +1,74 @@
+"""The application of these tests: tasks whose ends the test decides by files in its folder."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from pathlib import Path
+
+from emq_sql import EMQ, Job
+from emq_sql.worker import loops
+
+emq = EMQ(os.environ["EMQ_DSN"])
+folder = Path(os.environ["AN_APP_FOLDER"])
+
+
+def end_with_parent(parent: int) -> None:
+    """No worker outlives a test run that was killed."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(9)
+
+
+class Blocks(logging.Handler):
+    """Hangs in the thread that logs a record with this text, for as long as a file is there."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+
+    def emit(self, record: logging.LogRecord) -> None:
+        while self._text in record.getMessage() and (folder / "block").exists():
+            time.sleep(0.02)
+
+
+threading.Thread(target=end_with_parent, args=(os.getppid(),), daemon=True).start()
+if text := os.environ.get("AN_APP_BLOCKS_ON"):
+    logging.getLogger().addHandler(Blocks(text))
+loops.MOST_FAILURES = int(os.environ.get("AN_APP_MOST_FAILURES", loops.MOST_FAILURES))
+
+
+def waits_for(name: str, job: Job | None = None) -> str:
+    while not (folder / name).exists():
+        if job is not None and job.wait_cancelled(0.02):
+            return "was told to stop"
+        time.sleep(0.02)
+    return "went"
+
+
+@emq.task(takes_context=True)
+def hold(job: Job, key: str = "go") -> str:
+    """Until the file is there, or until it is told to stop."""
+    (folder / f"started-{job.id}-{job.attempts}").touch()
+    return waits_for(key, job)
+
+
+@emq.task(takes_context=True)
+def deaf(job: Job, key: str = "go") -> str:
+    """The same, and never asks whether it should stop."""
+    (folder / f"started-{job.id}-{job.attempts}").touch()
+    return waits_for(key)
+
+
+@emq.task
+def says(text: str) -> None:
+    """Logs as an application does."""
+    logging.getLogger("shop.mail").warning("says %s", text)
+
+
+@emq.task(takes_context=True, backoff=3600)
+def fails(job: Job, text: str) -> None:
+    """Raises with any text."""
+    raise ValueError(text)
