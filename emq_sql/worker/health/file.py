@@ -88,7 +88,7 @@ def ask(path: Path, question: Question) -> tuple[bool, str]:
         reasons = [str(reason) for reason in document["why_not"][question]]
     except OSError as error:
         return False, line(question, [f"{path} cannot be read: {error.strerror}"])
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return False, line(question, [f"{path} is no health file"])
     if abs(age) > STALE:
         return False, line(question, [f"{path} is {age:.0f} s old, and is written each second"])
