@@ -259,8 +259,12 @@ class Settler:
             return  # its handler's transaction committed after all
         late = monotonic() - self._held.deadline(entry)
         past = f"{late:.1f} s after" if late > 0 else f"{-late:.1f} s before"
+        # The loss itself may have been said already, when the handler was told to stop.
+        known = "" if entry.cancelled.is_set() else "lease lost, "
         extra = about(entry.claimed)
-        log.warning("%s: lease lost, its end came %s the lease's own end", entry, past, extra=extra)
+        log.warning(
+            "%s: %sits end was refused, %s the lease's own", entry, known, past, extra=extra
+        )
 
     def _close(self, settlement: Settlement) -> None:
         self._waiting.remove(settlement)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import ctypes
 import os
 import signal
 import time
@@ -159,6 +161,25 @@ def spin(seconds: float) -> int:
     return n
 
 
+async def awaits(seconds: float) -> str:
+    """Gives way to the others all the time."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        await asyncio.sleep(0.01)
+    return "awaited"
+
+
+def holds_gil(job: Job, seconds: float) -> str:
+    """Sleeps in C and lets no other thread of its process run meanwhile, in its first attempt."""
+    if job.attempts == 1:
+        _tell_started(job)
+        ctypes.PyDLL(None).usleep(int(seconds * 1_000_000))
+    with _connect() as connection:
+        _write(connection, job)
+        job.complete(connection)
+    return "let go"
+
+
 def fails(job: Job, times: int = 1) -> str:
     """Raises in its first attempts."""
     if job.attempts <= times:
@@ -207,6 +228,8 @@ HANDLERS = {
         Handler("c_sleep", c_sleep),
         Handler("snowman", snowman),
         Handler("spin", spin),
+        Handler("awaits", awaits),
+        Handler("holds_gil", holds_gil, takes_context=True),
         Handler("fails", fails, takes_context=True, backoff=0.05),
         Handler("enqueues", enqueues, takes_context=True),
         Handler(

@@ -4,23 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import pytest
-
 from emq_sql.protocol import upkeep
 from tests.faults.processes import Field
-
-
-@pytest.mark.parametrize("task", ["c_sleep", "spin"])
-def test_a_handler_that_blocks_keeps_its_lease_for_many_lease_lengths(
-    field: Field, task: str
-) -> None:
-    field.enqueue(task, seconds=2.5)
-    for _ in range(2):
-        field.start(lease=0.6)
-    field.until("select count(*) = 1 from emq.active where extensions >= 4")
-    field.until_archived(1)
-    assert field.rows("select attempts, stalled, failures from emq.archive") == [(1, 0, 0)]
-    assert field.one("select count(*) from emq.refusal") == 0
 
 
 def test_jobs_with_leases_of_their_own_are_each_extended_in_time(field: Field) -> None:
