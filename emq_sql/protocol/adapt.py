@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg.abc import Buffer
 from psycopg.adapt import Loader
-from psycopg.pq import TransactionStatus
+from psycopg.pq import Format, TransactionStatus
 from psycopg.rows import tuple_row
 from sqlalchemy.engine import Connection
 
@@ -84,12 +84,20 @@ def cursor(conn: psycopg.Connection[Any]) -> psycopg.Cursor[tuple[Any, ...]]:
 
 
 def legible(cursor: psycopg.Cursor[Row]) -> psycopg.Cursor[Row]:
-    """The same cursor; it reads text and JSON in whatever client_encoding its connection has."""
-    if cursor.connection.info.encoding != "utf-8":
+    """The same cursor; it reads text, JSON and instants in whatever client_encoding, DateStyle and
+    IntervalStyle its connection has.
+    """
+    info = cursor.connection.info
+    if info.encoding != "utf-8":
         # psycopg gives bytes where it is SQL_ASCII, and reads JSON as UTF8 in any case
         for name in ("text", "name"):
             cursor.adapters.register_loader(name, _Text)
+            cursor.adapters.register_loader(name, _BinaryText)
         cursor.adapters.register_loader("jsonb", _Json)
+        cursor.adapters.register_loader("jsonb", _BinaryJson)
+    dates, intervals = map(info.parameter_status, ("DateStyle", "IntervalStyle"))
+    if not (dates or "ISO").startswith("ISO") or (intervals or "postgres") != "postgres":
+        cursor.format = Format.BINARY  # in text, psycopg reads the usual styles only
     return cursor
 
 
@@ -103,3 +111,14 @@ class _Text(Loader):
 class _Json(_Text):
     def load(self, data: Buffer) -> Any:
         return json.loads(super().load(data))
+
+
+class _BinaryText(_Text):
+    format = Format.BINARY
+
+
+class _BinaryJson(_Json):
+    format = Format.BINARY
+
+    def load(self, data: Buffer) -> Any:
+        return super().load(bytes(data)[1:])  # the first byte is the version of the format
