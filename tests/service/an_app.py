@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import threading
@@ -9,7 +10,11 @@ import time
 from pathlib import Path
 
 from emq_sql import EMQ, Job
+from emq_sql.upkeep.maintenance import Maintenance
 from emq_sql.worker import loops
+from emq_sql.worker.bell import Bell
+from emq_sql.worker.keeper import Keeper
+from emq_sql.worker.watch import Watch
 
 emq = EMQ(os.environ["EMQ_DSN"])
 folder = Path(os.environ["AN_APP_FOLDER"])
@@ -37,7 +42,30 @@ class Blocks(logging.Handler):
 threading.Thread(target=end_with_parent, args=(os.getppid(),), daemon=True).start()
 if text := os.environ.get("AN_APP_BLOCKS_ON"):
     logging.getLogger().addHandler(Blocks(text))
-loops.MOST_FAILURES = int(os.environ.get("AN_APP_MOST_FAILURES", loops.MOST_FAILURES))
+
+
+LOOPS = {"bell": Bell, "keeper": Keeper, "upkeep": Maintenance, "watch": Watch}
+
+
+def break_loop(name: str, times: int) -> None:
+    """The body of this loop raises so many times, when a file says so, before it runs."""
+    body = LOOPS[name]
+    run, left = body.run, [times]
+
+    def breaks(self: object) -> None:
+        if left[0]:
+            while not (folder / "break").exists():
+                time.sleep(0.02)
+            left[0] -= 1
+            raise RuntimeError("broken on purpose")
+        run(self)  # type: ignore[arg-type]
+
+    body.run = breaks  # type: ignore[method-assign]
+
+
+if broken := os.environ.get("AN_APP_BREAKS"):
+    loops.MOST_FAILURES = 4
+    break_loop(broken, int(os.environ["AN_APP_BREAKS_TIMES"]))
 
 
 def waits_for(name: str, job: Job | None = None) -> str:
@@ -66,6 +94,13 @@ def deaf(job: Job, key: str = "go") -> str:
 def says(text: str) -> None:
     """Logs as an application does."""
     logging.getLogger("shop.mail").warning("says %s", text)
+
+
+@emq.task
+async def says_on_the_loop(text: str) -> None:
+    """The same, in a coroutine and in a thread that it waits for."""
+    await asyncio.sleep(0)
+    await asyncio.to_thread(logging.getLogger("shop.mail").warning, "says %s", text)
 
 
 @emq.task(takes_context=True, backoff=3600)
