@@ -43,7 +43,7 @@ class Watch:
             now = monotonic()
             lapsed, timed_out, soonest = self._held.take_expired(now)
             for entry in lapsed:
-                tell(entry, "lease lost", "no extension within its whole length")
+                tell(entry, "lease lost", "no extension within its lease")
             for entry in timed_out:
                 self._time_out(entry)
             if lapsed:

@@ -28,7 +28,7 @@ def test_a_worker_whose_keeper_hears_nothing_claims_again_on_a_new_connection(
         field.enqueue("hold")
         worker = field.start(dsn=proxy.dsn, lease=1, concurrency=2)
         field.until_started(1)
-        proxy.silence(b"emq.extend(")
+        proxy.silence(b"emq.keep(")
         wait_for(lambda: "no extension within its lease" in worker.said(), "lapse", field)
         field.let_go()  # upkeep may have put it back by now, and then it runs again
         field.enqueue("plain", 5)
