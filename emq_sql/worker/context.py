@@ -175,6 +175,7 @@ class Job:
         if answer is None and monotonic() < self._grip.lapses:
             what = f"An open transaction holds the ledger row of job {self.id}."
             raise LeaseBusy(what, hint="Ask again after it has ended.")
+        self._must_be_open()
         raise self._lost()
 
     def _must_be_open(self) -> None:
