@@ -41,7 +41,7 @@ columns="select id, fence, lease_ms, attempts, failures,
                 case when task ~ '^[a-zA-Z0-9][a-zA-Z0-9_.-]*\$' then task else '?' end, payload"
 
 while [ -z "$stop" ]; do
-  ask 'select from emq.maintain()' >/dev/null
+  ask "select from emq.maintain_due('1 s')" >/dev/null
   nonce=$(($(od -An -N5 -tu8 /dev/urandom)))
   job=$(ask "$columns from emq.claim(:'queue', 1, :'worker', :nonce)") ||
     until job=$(sleep 1; ask "$columns from emq.claimed(:nonce)") || [ "$stop" ]; do :; done
@@ -62,7 +62,7 @@ while [ -z "$stop" ]; do
   while read -rt "$tick" -u "$handler" code; [ $? -gt 128 ]; do
     [ "$stop" ] && [ "$SECONDS" -ge "$stop" ] && { verdict=release; break; }
     if [ $((SECONDS - extended)) -lt $((lease / 3000)) ]; then
-      ask 'select from emq.maintain()' >/dev/null
+      ask "select from emq.maintain_due('1 s')" >/dev/null
       continue
     fi
     asked=$SECONDS

@@ -214,3 +214,20 @@ def test_the_budget_belongs_to_the_job_and_its_queue_and_not_to_the_caller(ledge
     parameters = ledger.one("select pg_get_function_arguments('emq.retry'::regproc)")
     assert "attempts" not in parameters
     assert ledger.retry(ledger.take()) == ["dead"]
+
+
+def test_every_way_back_leads_into_the_line_that_is_claimed(ledger: Ledger) -> None:
+    """8, 9: what was replayed, delayed or repeated went into another line than workers served."""
+    ids = [*ledger.add(4), *ledger.add(1, max_attempts=1)]
+    retried, snoozed, released, reaped, replayed = ledger.claim(5, lease="1 ms")
+    assert ledger.retry(retried) == ["pending"]
+    assert ledger.snooze(snoozed, delay="0 s") == ["pending"]
+    assert ledger.release(released) == ["pending"]
+    assert ledger.retry(replayed) == ["dead"]
+    assert ledger.operate("replay", replayed.id) == "done"
+    ledger.expire(reaped)
+    assert ledger.reap() == (1, 0, 0)
+    ids.append(ledger.add_one(delay="1 ms"))
+    ledger.until(lambda: ledger.promote() == 1, "the delay is over")
+    ids.append(ledger.add_one())
+    assert {held.id for held in ledger.claim(9)} == set(ids)
