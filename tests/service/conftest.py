@@ -36,7 +36,8 @@ class Worker:
     def __init__(self, dsn: str, folder: Path, options: tuple[str, ...], env: dict[str, str]):
         self.port = free_port()
         self.log = folder / f"worker{self.port}.log"
-        command = [sys.executable, "-m", "emq_sql", "worker", "--app", APP]
+        command = ["nohup"] if env.pop("AN_APP_NOHUP", None) else []
+        command += [sys.executable, "-m", "emq_sql", "worker", "--app", APP]
         command += ["--poll", "0.1", "--health-port", str(self.port), *options]
         with self.log.open("wb") as out:
             self.process = subprocess.Popen(
