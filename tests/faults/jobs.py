@@ -131,6 +131,31 @@ def deaf_in_a_pool(job: Job) -> str:
         return pool.submit(deaf, job).result()
 
 
+async def deaf_coroutine(job: Job) -> str:
+    """The same on the event loop, in a thread that nobody can end."""
+    return await asyncio.to_thread(deaf, job)
+
+
+async def deaf_to_the_end(job: Job) -> str:
+    """Swallows each cancellation."""
+    _tell_started(job)
+    while True:
+        try:
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            continue
+
+
+async def lets_go(job: Job, key: str = "go") -> str:
+    """Runs until the key is there, on the event loop; ends when its task is cancelled."""
+    _tell_started(job)
+    while True:
+        with _connect() as connection:
+            if connection.execute("select 1 from go where key = %s", [key]).fetchone():
+                return "went"
+        await asyncio.sleep(0.02)
+
+
 def hold_then_own(job: Job, key: str = "go") -> None:
     """Holds, deaf, with its transaction to be: then effect and completion in one transaction.
 
@@ -224,6 +249,9 @@ HANDLERS = {
         Handler("hold", hold, takes_context=True),
         Handler("deaf", deaf, takes_context=True),
         Handler("deaf_in_a_pool", deaf_in_a_pool, takes_context=True),
+        Handler("deaf_coroutine", deaf_coroutine, takes_context=True),
+        Handler("deaf_to_the_end", deaf_to_the_end, takes_context=True),
+        Handler("lets_go", lets_go, takes_context=True),
         Handler("hold_then_own", hold_then_own, takes_context=True),
         Handler("c_sleep", c_sleep),
         Handler("snowman", snowman),

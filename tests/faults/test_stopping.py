@@ -65,6 +65,21 @@ def test_what_runs_longer_than_the_grace_is_released_and_costs_the_job_nothing(
     assert field.rows(again, slow) == [(2, 0, 0)] * 2
 
 
+def test_coroutines_end_with_the_grace_and_a_deaf_one_does_not_keep_the_worker(
+    field: Field,
+) -> None:
+    tasks = ("lets_go", "deaf_coroutine", "deaf_to_the_end")
+    jobs = [job for task in tasks for job in field.enqueue(task)]
+    worker = field.start(grace=0.1)
+    field.until_started(3)
+    worker.send(signal.SIGTERM)
+    assert worker.wait() == 0
+    assert sorted(field.rows(COUNTS)) == sorted((job, 1, 0, 0) for job in jobs)
+    said = worker.said()
+    assert said.count("does not end after it was cancelled") == 1  # the second has left its thread
+    assert "still run; the process ends without them" in said
+
+
 def test_a_handler_is_told_when_the_grace_is_over(field: Field) -> None:
     field.enqueue("hold")
     worker = field.start(grace=0.1)
