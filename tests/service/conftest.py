@@ -104,7 +104,7 @@ class Place:
         return [job.id for job in jobs]
 
     def rows(self, query: str, *params: Any) -> list[tuple[Any, ...]]:
-        return self.reader.execute(query.encode(), list(params)).fetchall()
+        return self.reader.execute(query.encode(), params or None).fetchall()
 
     def until_true(self, query: str, *params: Any) -> None:
         self.until(lambda: self.rows(query, *params)[0][0], query)
