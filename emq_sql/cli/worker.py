@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 from pathlib import Path
 
 import click
 
+from emq_sql.app import EMQ
 from emq_sql.cli import logs
 from emq_sql.cli.child import command_of_child
 from emq_sql.cli.context import load_app
 from emq_sql.protocol import connecting
+from emq_sql.protocol.link import Connect
 from emq_sql.rules import names
 from emq_sql.rules.durations import duration
 from emq_sql.service import Probes, run_service
@@ -65,15 +68,16 @@ def health_options(command: click.decorators.FC) -> click.decorators.FC:
 @click.option("--extend", type=float, help="Seconds between extensions, below lease / 3.")
 @click.option("--burst", is_flag=True, help="Work until the queues are empty, then exit.")
 @click.option("--dsn", help="Instead of the application's own database setting.")
+@click.option("--listen-dsn", help="Where to listen, if --dsn is a transaction pooler's.")
 @health_options
 @log_options
 @click.pass_context
 def worker(
     ctx: click.Context, app_spec: str, queues: str, concurrency: int | None, processes: int | None,
     max_jobs_per_child: int | None, grace: float, poll: float, lease: float | None,
-    extend: float | None, burst: bool, dsn: str | None, health_port: int | None, health_host: str,
-    health_file: Path | None, live_within: float, ready_within: float | None, log_level: str,
-    log_format: str | None, log_config: Path | None,
+    extend: float | None, burst: bool, dsn: str | None, listen_dsn: str | None,
+    health_port: int | None, health_host: str, health_file: Path | None, live_within: float,
+    ready_within: float | None, log_level: str, log_format: str | None, log_config: Path | None,
 ) -> None:  # fmt: skip
     """Claim and run jobs. SIGTERM or Ctrl-C drains for --grace seconds; a second one releases."""
     logs.set_up(log_level, log_format, log_config)
@@ -98,8 +102,17 @@ def worker(
             _seconds(ready_within, "ready within"),
         ),
         command_of_child(app_spec, log_level, log_format, log_config),
+        _listening(app, dsn, listen_dsn),
     )  # fmt: skip
     ctx.exit(code)
+
+
+def _listening(app: EMQ, dsn: str | None, listen_dsn: str | None) -> Connect | bool:
+    given = listen_dsn or (dsn and os.environ.get("EMQ_LISTEN_DSN"))
+    if not app.bell or (dsn and not given):
+        return app.bell
+    engine = connecting.engine_for(given) if given else app.listen_engine
+    return lambda: connecting.dedicated(engine)
 
 
 def _seconds(given: float | None, setting: str) -> timedelta | None:

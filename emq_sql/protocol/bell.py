@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import select
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 import psycopg
 from psycopg import sql
@@ -19,11 +22,24 @@ def listen(conn: psycopg.Connection[Any], schema: str) -> None:
         c.execute(sql.SQL("listen {}").format(sql.Identifier(bell_channel(schema))))
 
 
-def heard(conn: psycopg.Connection[Any], seconds: float) -> Iterator[str]:
-    """The queues that were rung for, as they come, until `seconds` have passed."""
+def unlisten(conn: psycopg.Connection[Any], schema: str) -> None:
+    """It hears the bell no more."""
+    with named(), cursor(conn) as c:
+        c.execute(sql.SQL("unlisten {}").format(sql.Identifier(bell_channel(schema))))
+
+
+def heard(conn: psycopg.Connection[Any], seconds: float, poked: int) -> list[str]:
+    """The queues that were rung for; none when `seconds` have passed first, or when there is
+    something to read at the descriptor `poked`. Sends nothing.
+    """
     with named():
-        for notification in conn.notifies(timeout=seconds):
-            yield notification.payload
+        if not (come := _come(conn)):
+            waiting = select.poll()
+            for descriptor in (conn.fileno(), poked):
+                waiting.register(descriptor, select.POLLIN)
+            waiting.poll(seconds * 1000)
+            come = _come(conn)
+    return come
 
 
 def park(conn: psycopg.Connection[Any], schema: str, queues: Sequence[str]) -> None:
@@ -45,3 +61,27 @@ def ring_parked(conn: psycopg.Connection[Any], schema: str, queues: Sequence[str
     assert row is not None
     rung: list[str] = row[0]
     return rung
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Where a connection leads. `pooled`: something between us and the server answers for it."""
+
+    pooled: bool
+    database: str
+    ledger: UUID | None
+
+
+def seen(conn: psycopg.Connection[Any], schema: str) -> Seen:
+    """Where it leads; the ledger is None when there is none of this schema."""
+    there = sql.SQL("select to_regclass({}) is not null, pg_backend_pid(), current_database()")
+    ledger_id = sql.SQL("select ledger_id from {}").format(sql.Identifier(schema, "meta"))
+    with named(), cursor(conn) as c:
+        row = c.execute(there.format(sql.Literal(f"{schema}.meta"))).fetchone()
+        assert row is not None
+        found = c.execute(ledger_id).fetchone() if row[0] else None
+    return Seen(row[1] != conn.info.backend_pid, row[2], found[0] if found else None)
+
+
+def _come(conn: psycopg.Connection[Any]) -> list[str]:
+    return [notification.payload for notification in conn.notifies(timeout=0)]

@@ -14,13 +14,14 @@ import psycopg
 
 from emq_sql.effects.completion import complete_in
 from emq_sql.errors import BadSetting, EmqError
-from emq_sql.protocol.link import Link
+from emq_sql.protocol.link import Connect, Link
 from emq_sql.service.probes import Probes
 from emq_sql.service.signals import obeyed
 from emq_sql.service.start import checked, facts, first_line
 from emq_sql.upkeep.maintenance import Maintenance
 from emq_sql.worker.bell import Bell
 from emq_sql.worker.handler import Handler
+from emq_sql.worker.health.report import Facts
 from emq_sql.worker.loops import Loop
 from emq_sql.worker.processes.pool import Processes
 from emq_sql.worker.records import named_worker
@@ -30,6 +31,7 @@ from emq_sql.worker.worker import MakeExecutor, Worker
 log = logging.getLogger("emq_sql.service")
 
 CONNECTIONS = 4  # the loop, the lease keeper, upkeep and the bell; handlers have their own
+SELF_TEST = 3.0  # seconds in which it should be known whether the bell is heard
 _NO_PROBES = Probes()
 
 
@@ -41,6 +43,7 @@ def run_service(
     environment: str | None,
     probes: Probes = _NO_PROBES,
     child: Sequence[str] | None = None,
+    listen: Connect | bool = True,
 ) -> int:
     """Work until SIGTERM, SIGINT or SIGHUP (or, in a burst, until the queues are empty); the exit
     code.
@@ -53,6 +56,8 @@ def run_service(
     threads.
     With `settings.processes`, `child` is the command that starts a child process: a program that
     calls `run_child` with the same handlers.
+    `listen` gives the connection that hears the bell; true: `connect` does. A burst needs none.
+    Whether the bell is heard is found out before the first claim, which takes a moment.
     Raises, before anything is claimed, BadSetting for the probes or a missing `child`,
     SchemaMissing, SchemaTooOld or SchemaTooNew, EnvironmentMismatch, or a DatabaseTrouble. Belongs
     into the main thread, which gets the signals.
@@ -64,10 +69,16 @@ def run_service(
             _processes(settings, child, lambda: worker),
         )  # fmt: skip
         named_worker(worker.name)
-        known = facts(server, schema, settings, worker.name, CONNECTIONS)
-        loops = [*_loops(connect, schema, worker), *health.loops(known, worker.pulse, worker.fail)]
-        log.info("%s", first_line(known, settings))
-        code = _run(worker, loops, settings)
+        upkeep = _upkeep(connect, schema, worker)
+        bell = _bell(connect, listen, schema, settings, worker, upkeep)
+        connections = CONNECTIONS if bell else CONNECTIONS - 1
+        known = facts(server, schema, settings, worker.name, connections)
+        loops = [
+            Loop("upkeep", upkeep, worker.pulse, worker.fail),
+            *([Loop("bell", bell, worker.pulse, worker.fail)] if bell else []),
+            *health.loops(known, worker.pulse, worker.fail),
+        ]
+        code = _run(worker, loops, settings, known, bell)
     log.info("worker %s has ended, exit code %d", worker.name, code)
     if worker.hanging:
         _leave(code, worker.hanging)
@@ -86,12 +97,16 @@ def _processes(
     return lambda held, ended: Processes(child, slots, held, ended, host, most_jobs)
 
 
-def _run(worker: Worker, loops: list[Loop], settings: WorkerSettings) -> int:
+def _run(
+    worker: Worker, loops: list[Loop], settings: WorkerSettings, known: Facts, bell: Bell | None
+) -> int:
     code = 0
     with obeyed(worker, settings.grace.total_seconds()):
         try:
             for loop in loops:
                 loop.start()
+            heard = "off" if bell is None else "heard" if bell.settled(SELF_TEST) else "not heard"
+            log.info("%s, bell %s", first_line(known, settings), heard)
             worker.run()
         except EmqError as error:
             log.error("the worker ends: %s", error)
@@ -106,20 +121,27 @@ def _run(worker: Worker, loops: list[Loop], settings: WorkerSettings) -> int:
     return code if worker.released_all else 1
 
 
-def _loops(
-    connect: Callable[[], psycopg.Connection[Any]], schema: str, worker: Worker
-) -> list[Loop]:
-    pulse = worker.pulse
-    listening = Link(connect, f"emq bell {worker.name}", around=partial(pulse.asking, "bell"))
-    bell = Bell(listening, schema, worker.wake, pulse)
-    upkeep = Maintenance(
-        connect, schema, who=worker.name, beat=partial(pulse.beat, "upkeep"),
-        around=partial(pulse.asking, "upkeep"),
+def _upkeep(connect: Connect, schema: str, worker: Worker) -> Maintenance:
+    return Maintenance(
+        connect, schema, who=worker.name, beat=partial(worker.pulse.beat, "upkeep"),
+        around=partial(worker.pulse.asking, "upkeep"), moved=worker.wake,
     )  # fmt: skip
-    return [
-        Loop("bell", bell, pulse, worker.fail),
-        Loop("upkeep", upkeep, pulse, worker.fail),
-    ]
+
+
+def _bell(
+    connect: Connect, listen: Connect | bool, schema: str, settings: WorkerSettings,
+    worker: Worker, upkeep: Maintenance,
+) -> Bell | None:  # fmt: skip
+    if listen is False or settings.burst:
+        return None
+    listening = Link(
+        connect if listen is True else listen, f"emq bell {worker.name}",
+        around=partial(worker.pulse.asking, "bell"),
+    )  # fmt: skip
+    queues = settings.queues
+    bell = Bell(listening, schema, queues, worker.wake, worker.pulse, upkeep.errand)
+    worker.hear(bell)
+    return bell
 
 
 def _leave(code: int, hanging: int) -> NoReturn:

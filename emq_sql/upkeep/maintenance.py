@@ -8,6 +8,10 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
+from time import monotonic
+from typing import Any
+
+import psycopg
 
 from emq_sql.errors import EmqError
 from emq_sql.protocol import upkeep
@@ -18,15 +22,17 @@ log = logging.getLogger("emq_sql.upkeep")
 
 LIMIT = 1000
 LONGEST_PASS = 60.0  # seconds; a pass that is cut short has done nothing, so this is ample
+FRESH = 0.7  # of the interval: a pass of anybody's that is younger will do
 
 
 class Maintenance:
     """Reaps, promotes and makes partitions until it is stopped, on its own connection.
 
-    Any number may run at once: one does the work and the others answer at once. A pass that was
-    full is followed by the next one without a pause. While the database is away it is tried again,
-    with growing, jittered pauses of 10 seconds at most. Before each wait `beat` is told its length
-    and the trouble that it waits out; `around()` is entered for as long as the server is asked.
+    Any number may run at once: each asks about once an `interval`, and together they make about one
+    pass in it. A pass that was full is followed by the next one without a pause. `moved` is called
+    when one has put jobs into the line. While the database is away it is tried again, with growing,
+    jittered pauses of 10 seconds at most. Before each wait `beat` is told its length and the
+    trouble that it waits out; `around()` is entered for as long as the server is asked.
     """
 
     def __init__(
@@ -37,17 +43,31 @@ class Maintenance:
         who: str | None = None,
         beat: Callable[[float, EmqError | None], None] = lambda _within, _trouble: None,
         around: Callable[[], AbstractContextManager[None]] = nullcontext,
+        moved: Callable[[], None] = lambda: None,
     ) -> None:
         self._link = Link(connect, f"emq upkeep {who or os.getpid()}", LONGEST_PASS, around)
         self._beat = beat
         self._schema = schema
         self._interval = interval
-        self._stopped = threading.Event()
+        self._moved = moved
+        self._errand: Callable[[psycopg.Connection[Any]], None] | None = None
+        self._stopped = False
+        self._woken = threading.Event()
         self._patience = Patience()
 
     def stop(self) -> None:
         """Let `run` return soon."""
-        self._stopped.set()
+        self._stopped = True
+        self._woken.set()
+
+    def errand(self, do: Callable[[psycopg.Connection[Any]], None]) -> None:
+        """Call `do(connection)` soon, once, in the thread and on the connection of upkeep.
+
+        Another errand takes its place if it was not done yet, and trouble with the database ends
+        it. Any thread may ask.
+        """
+        self._errand = do
+        self._woken.set()
 
     def run(self) -> None:
         """Until `stop`."""
@@ -57,29 +77,47 @@ class Maintenance:
             self._link.close()
 
     def _maintain_in_turn(self) -> None:
-        while not self._stopped.is_set():
+        due, full = 0.0, False
+        while not self._stopped:
             try:
-                full = self._pass()
+                self._run_errand()
+                if due <= monotonic():
+                    full = self._pass(timedelta(0) if full else FRESH * self._interval)
+                    due = self._next(full=full)
                 if self._patience.failures:
                     log.info("upkeep goes on")
                 self._patience.succeeded()
             except EmqError as error:
-                self._trouble(error)
-                continue
-            if not full:
-                pause = self._patience.jittered(self._interval)
-                self._beat(pause, None)
-                self._stopped.wait(pause)
+                due = self._trouble(error)
+            self._wait(due)
 
-    def _pass(self) -> bool:
-        done = self._link.call(lambda conn: upkeep.maintain(conn, self._schema, LIMIT))
+    def _run_errand(self) -> None:
+        errand, self._errand = self._errand, None
+        if errand is not None:
+            self._link.call(errand)
+
+    def _wait(self, due: float) -> None:
+        """Until then, an errand, or `stop`."""
+        if not self._stopped:
+            self._woken.wait(max(due - monotonic(), 0.0))
+            self._woken.clear()
+
+    def _next(self, *, full: bool) -> float:
+        pause = 0.0 if full else self._patience.jittered(self._interval)
+        self._beat(pause, None)
+        return monotonic() + pause
+
+    def _pass(self, every: timedelta) -> bool:
+        done = self._link.call(lambda conn: upkeep.maintain_due(conn, self._schema, every, LIMIT))
+        if done.promoted or done.recovered:
+            self._moved()
         if done.recovered or done.dead:
             log.warning("leases expired: %d jobs put back, %d dead", done.recovered, done.dead)
         return done.promoted >= LIMIT or done.recovered + done.dead >= LIMIT
 
-    def _trouble(self, error: EmqError) -> None:
+    def _trouble(self, error: EmqError) -> float:
         pause = self._patience.pause()
         self._beat(pause, error)
         if self._patience.failures == 1:
             log.warning("upkeep waits for the database: %s", error)
-        self._stopped.wait(pause)
+        return monotonic() + pause

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import monotonic
@@ -12,11 +13,13 @@ import psycopg
 
 from emq_sql.job import Claimed
 from emq_sql.protocol import claiming
-from emq_sql.protocol.patience import Patience
 from emq_sql.rules.lease import NONCE_BITS
+from emq_sql.worker.bell import Bell
 from emq_sql.worker.entry import Entry
 from emq_sql.worker.handler import Handler
+from emq_sql.worker.parking import Parking
 from emq_sql.worker.settings import WorkerSettings
+from emq_sql.worker.turns import Turns
 
 # A claim whose answer was lost may commit after the first question. Seconds after it was sent.
 _READ_BACK = (0.0, 0.3, 1.0, 3.0, 10.0)
@@ -26,7 +29,7 @@ _READ_BACK = (0.0, 0.3, 1.0, 3.0, 10.0)
 class Request:
     """One claim call: its nonce is drawn for it alone. `sent` is of the monotonic clock."""
 
-    queue: str
+    queues: tuple[str, ...]
     n: int
     nonce: int
     sent: float
@@ -40,62 +43,59 @@ class _Doubt:
 
 
 class Claimer:
-    """Round robin over the queues, so that a full one starves no other."""
+    """Asks the queues in turn, all that are due with one statement.
+
+    While `bell` is one that is heard, it is told which queues were found empty, and they are asked
+    again after a poll; else they are asked sooner, by and by.
+    """
 
     def __init__(
         self, settings: WorkerSettings, schema: str, handlers: Mapping[str, Handler]
     ) -> None:
+        self.bell: Bell | None = None
         self._settings = settings
         self._schema = schema
         self._handlers = handlers
-        self._patience = Patience()
-        self._order = list(settings.queues)
-        self._due = dict.fromkeys(settings.queues, 0.0)
-        self._not_before: dict[str, float] = {}
-        self._empty: set[str] = set()
+        self._turns = Turns(settings.queues, settings.poll)
+        self._parking = Parking(self._park)
         self._doubts: list[_Doubt] = []
 
     def rung(self, queue: str | None) -> None:
         """Somebody says that there are jobs in this queue (None: perhaps in any)."""
-        for name in self._due if queue is None else self._due.keys() & {queue}:
-            self._due[name] = 0.0
-            self._empty.discard(name)
+        self._turns.rung(queue)
 
     def hold_back(self, paused: Mapping[str, float]) -> None:
         """These were paused when it was asked at these instants: no claim for a poll from there."""
-        poll = self._settings.poll.total_seconds()
-        self._not_before = {queue: at + poll for queue, at in paused.items()}
+        self._turns.hold_back(paused)
 
     def next(self, free: int, now: float, *, along: bool) -> Request | None:
         """The claim to send now. `along` with a completion every queue is worth a question."""
+        self._parking.look(now, room=free > 0)
         if free < 1:
             return None
-        for place, queue in enumerate(self._order):
-            if self._not_before.get(queue, now) > now:
-                continue
-            if along or self._due[queue] <= now:
-                self._order = [*self._order[place + 1 :], *self._order[: place + 1]]
-                return Request(queue, free, secrets.randbits(NONCE_BITS), monotonic())
-        return None
+        queues = self._turns.along(now) if along else self._turns.due(now)
+        if not queues:
+            return None
+        return Request(queues, free, secrets.randbits(NONCE_BITS), monotonic())
 
     def send(
         self, connection: psycopg.Connection[Any], request: Request, worker: str
     ) -> list[Claimed]:
         """Claim."""
-        lease = self._settings.lease
-        return claiming.claim(
-            connection, self._schema, request.queue, request.n, worker, request.nonce, lease
-        )  # fmt: skip
+        rest = request.n, worker, request.nonce, self._settings.lease
+        if len(request.queues) == 1:
+            return claiming.claim(connection, self._schema, request.queues[0], *rest)
+        return claiming.claim_any(connection, self._schema, request.queues, *rest)
 
     def answered(self, request: Request, claimed: list[Claimed]) -> list[Entry]:
-        """What was claimed, as entries; the queue is asked again when it is worth it."""
-        if len(claimed) < request.n:
-            self._due[request.queue] = monotonic() + self._patience.jittered(self._settings.poll)
-        else:
-            self._due[request.queue] = 0.0
-        self._empty.discard(request.queue)
-        if not claimed:
-            self._empty.add(request.queue)
+        """What was claimed, as entries; a queue is asked again when it is worth it."""
+        now = monotonic()
+        heard = self.bell is not None and self.bell.heard
+        gave = Counter(job.queue for job in claimed)
+        drained, full = self._turns.answered(request.queues, request.n, gave, now, heard=heard)
+        self._parking.drained(drained)
+        if full is not None:
+            self._parking.filled(full, now)
         return self._entries(request, claimed)
 
     def doubt(self, request: Request) -> None:
@@ -128,15 +128,19 @@ class Claimer:
 
     def next_due(self, *, claiming: bool) -> float:
         """The monotonic instant of the next question, if slots are free."""
-        dues = [doubt.due for doubt in self._doubts]
+        dues = [self._parking.due, *(doubt.due for doubt in self._doubts)]
         if claiming:
-            dues += [max(due, self._not_before.get(q, due)) for q, due in self._due.items()]
-        return min(dues, default=float("inf"))
+            dues.append(self._turns.next_due)
+        return min(dues)
 
     @property
     def all_empty(self) -> bool:
         """Whether each queue had nothing when it was last asked."""
-        return len(self._empty) == len(self._due) and not self._doubts
+        return self._turns.all_empty and not self._doubts
+
+    def _park(self, queues: frozenset[str]) -> None:
+        if self.bell is not None:
+            self.bell.park(queues)
 
     def _entries(self, request: Request, claimed: list[Claimed]) -> list[Entry]:
         now, extend = monotonic(), self._settings.extend

@@ -18,6 +18,7 @@ from emq_sql.protocol.link import Connect, Link
 from emq_sql.protocol.patience import Patience
 from emq_sql.rules import backoff
 from emq_sql.rules.verdict import Completed
+from emq_sql.worker.bell import Bell
 from emq_sql.worker.claiming import Claimer, Request
 from emq_sql.worker.endings import Ending, Released, Settlement, Snoozed
 from emq_sql.worker.entry import Entry
@@ -124,6 +125,10 @@ class Worker:
     def wake(self, queue: str | None = None) -> None:
         """There may be jobs in this queue (None: in any)."""
         self._inbox.put("" if queue is None else queue)
+
+    def hear(self, bell: Bell) -> None:
+        """Tell this bell, which calls `wake`, which queues are waited for. Before `run`."""
+        self._claimer.bell = bell
 
     def run(self) -> None:
         """Work until `drain` or `release_now`, or in a burst until the queues are empty.
@@ -281,9 +286,10 @@ class Worker:
             raise
         crash_point("after-claim")
         self.pulse.claims()
-        if claimed and self._held.pauses.runs(request.queue, request.sent):
-            log.info("the queue %s is resumed", request.queue)
-            self.pulse.pauses(self._held.pauses.known_at())
+        for queue in {job.queue for job in claimed}:
+            if self._held.pauses.runs(queue, request.sent):
+                log.info("the queue %s is resumed", queue)
+                self.pulse.pauses(self._held.pauses.known_at())
         self._admit(self._claimer.answered(request, claimed))
         if batch:
             self._settler.completed(batch, answers)
@@ -293,7 +299,7 @@ class Worker:
     ) -> tuple[list[Answer], list[Claimed]]:
         done = [(s.entry.lease, s.ending.result) for s in batch if isinstance(s.ending, Completed)]
         return claiming.complete_and_claim(
-            conn, self._schema, done, request.queue, request.n, self.name, request.nonce,
+            conn, self._schema, done, request.queues[0], request.n, self.name, request.nonce,
             self._settings.lease,
         )  # fmt: skip
 

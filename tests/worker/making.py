@@ -16,12 +16,13 @@ LEASE = timedelta(seconds=30)
 
 
 def claimed(
-    task: str = "t", payload: Mapping[str, Any] | None = None, lease: timedelta = LEASE
-) -> Claimed:
+    task: str = "t", payload: Mapping[str, Any] | None = None, lease: timedelta = LEASE,
+    queue: str = "default",
+) -> Claimed:  # fmt: skip
     """A job at its first attempt, claimed just now."""
     now = datetime.now(UTC)
     held = Lease(new_id(), (1 << 40) | 5, 1, now + lease, lease)
-    return Claimed(held, "default", task, payload or {}, None, 0, 0, now)
+    return Claimed(held, queue, task, payload or {}, None, 0, 0, now)
 
 
 def entry(handler: Handler | None, payload: Mapping[str, Any] | None = None, **given: Any) -> Entry:

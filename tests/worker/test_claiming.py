@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from time import monotonic
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,8 +14,19 @@ from emq_sql.worker.handler import Handler
 from emq_sql.worker.settings import WorkerSettings
 from tests.worker.making import claimed
 
-NAMES = ("a", "b", "c", "d", "e")
 LONG = timedelta(hours=1)
+
+
+class Heard:
+    """A bell that is heard; it remembers which queues were parked for."""
+
+    heard = True
+
+    def __init__(self) -> None:
+        self.parked: list[set[str]] = []
+
+    def park(self, queues: frozenset[str]) -> None:
+        self.parked.append(set(queues))
 
 
 def claimer(*queues: str, poll: timedelta = LONG) -> Claimer:
@@ -26,17 +38,6 @@ def asked(of: Claimer, free: int = 1, *, along: bool = False) -> Request:
     request = of.next(free, 0.0, along=along)
     assert request is not None
     return request
-
-
-@given(n=st.integers(1, 5), rounds=st.integers(1, 5))
-def test_queues_that_are_always_full_are_asked_equally_often(n: int, rounds: int) -> None:
-    of = claimer(*NAMES[:n])
-    order = []
-    for _ in range(n * rounds):
-        request = asked(of)
-        of.answered(request, [claimed()])
-        order.append(request.queue)
-    assert order == list(NAMES[:n]) * rounds
 
 
 @given(free=st.integers(-5, 0))
@@ -56,35 +57,45 @@ def test_each_claim_has_a_nonce_of_its_own_of_forty_bits() -> None:
     assert all(0 <= nonce < 1 << 40 for nonce in nonces)
 
 
-def test_a_queue_that_was_empty_is_left_alone_until_its_poll_or_its_bell() -> None:
+def test_a_queue_that_was_found_empty_is_parked_for_and_asked_again_when_it_is_rung_for() -> None:
+    bell = Heard()
     of = claimer("a", "b")
+    of.bell = bell  # type: ignore[assignment]
     of.answered(asked(of), [])
-    of.answered(asked(of), [])
-    assert of.next(4, 0.0, along=False) is None
-    of.rung("b")
-    assert asked(of).queue == "b"
+    assert bell.parked == [{"a", "b"}]
+    assert of.next(4, monotonic(), along=False) is None
     of.rung("nobody's")
-    of.answered(asked(of), [])
-    assert of.next(4, 0.0, along=False) is None
-    of.rung(None)
-    assert {asked(of).queue, asked(of).queue} == {"a", "b"}
+    assert of.next(4, monotonic(), along=False) is None
+    of.rung("b")
+    assert "b" in asked(of).queues
+
+
+def test_a_full_claim_says_that_there_may_be_more_and_a_short_one_that_there_is_none() -> None:
+    of = claimer("a", "b", "c")
+    request = asked(of, 2)
+    assert request.queues == ("a", "b", "c")
+    of.answered(request, [claimed(queue="b"), claimed(queue="b")])
+    assert not of.all_empty
+    assert asked(of, 2).queues == ("c", "b")  # a had nothing, c was not asked
+    of.answered(asked(of, 2), [claimed(queue="c")])
+    assert of.next(2, monotonic(), along=False) is None
 
 
 def test_along_with_a_completion_even_an_empty_queue_is_asked() -> None:
-    of = claimer()
+    of = claimer("a", "b")
     of.answered(asked(of), [])
-    assert asked(of, along=True).queue == "a"
+    assert [asked(of, along=True).queues for _ in range(3)] == [("a",), ("b",), ("a",)]
 
 
 def test_all_are_empty_only_when_each_was_asked_last_in_vain() -> None:
     of = claimer("a", "b")
     assert not of.all_empty
-    of.answered(asked(of), [])
+    of.answered(asked(of, along=True), [])
     assert not of.all_empty
-    of.answered(asked(of), [])
+    of.answered(asked(of, along=True), [])
     assert of.all_empty
     of.rung(None)
-    of.answered(asked(of), [claimed()])
+    of.answered(asked(of), [claimed(queue="a")])
     assert not of.all_empty
 
 
