@@ -133,6 +133,7 @@ def dedicated(engine: Engine) -> psycopg.Connection[Any]:
     connection.detach()
     driver.rollback()
     driver.autocommit = True
+    driver.prepare_threshold = None
     if driver.info.encoding != "utf-8":  # an engine of the application's own
         with named():
             driver.execute("set client_encoding to 'UTF8'")

@@ -111,6 +111,7 @@ class Link:
     def _open(self) -> psycopg.Connection[Any]:
         with named():
             connection = self._connection = self._connect()
+            connection.prepare_threshold = None  # a pooler may give each call another session
             try:
                 self._calls = CallLimit(connection)
                 with self._limited(connection, self._limit), cursor(connection) as c:
