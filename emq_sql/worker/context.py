@@ -29,7 +29,7 @@ class Job:
     """The job that a handler runs: given to it first when it takes a context.
 
     May be used from any thread of the handler, until the handler has ended. What begins with `a`
-    is for coroutines: only the task that awaits it waits.
+    is for coroutines: only the task that awaits it waits. The others block the loop as they wait.
     """
 
     __slots__ = ("_complete", "_grip")
