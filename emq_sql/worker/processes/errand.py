@@ -17,7 +17,9 @@ from emq_sql.worker.held import Held
 from emq_sql.worker.processes.channel import Frame, Rubbish
 from emq_sql.worker.processes.frames import ending_of
 
+_STATEMENTS = {"started", "completed", "refused", "put down", "ended"}
 _LATE_ANSWERS: dict[str, Any] = {"state": None, "wish": "lost", "snooze": False, "take": True}
+_KINDS = {*_STATEMENTS, *_LATE_ANSWERS}
 
 
 def late_answer(frame: Frame) -> Frame | None:
@@ -25,8 +27,10 @@ def late_answer(frame: Frame) -> Frame | None:
 
     None for what needs no answer.
     """
-    if frame["kind"] not in _LATE_ANSWERS:
+    if frame["kind"] in _STATEMENTS:
         return None
+    if frame["kind"] not in _LATE_ANSWERS:
+        raise Rubbish(f"no child says {frame['kind']!r}")
     if not isinstance(frame.get("n"), int):
         raise Rubbish("a question without a number")
     return {"kind": "answer", "n": frame["n"], "value": _LATE_ANSWERS[frame["kind"]]}
@@ -59,7 +63,7 @@ class Errand:
         """Do what the child says; it is `over` when that was the end of the run. Raises Rubbish."""
         kind = frame["kind"]
         try:
-            if frame["fence"] != self.entry.lease.fence:
+            if frame["fence"] != self.entry.lease.fence or kind not in _KINDS:
                 if (answer := late_answer(frame)) is not None:
                     self._post(answer)
                 return
@@ -86,13 +90,11 @@ class Errand:
             held.refused(entry)
         elif kind == "put down":
             held.put_down([entry], "handler")
-        elif kind == "ended":
+        else:
             unknown = frame["how"] == "unknown task"
             delay = unknown_task_delay(entry.lease.attempts)
             self.ending = Snoozed(delay) if unknown else ending_of(frame)
             self.over = True
-        else:
-            raise Rubbish(f"no child says {kind!r}")
 
     def _asked(self, kind: str, frame: Frame) -> None:
         number = int(frame["n"])
