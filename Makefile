@@ -7,6 +7,8 @@ PYTEST_ARGS ?=
 DEMO_ARGS ?=
 BENCH_ARGS ?=
 ATTACK_SECONDS ?= 300
+OUTAGE_JOBS ?= 2000
+DEPLOYS ?= 1000
 PG15_BINDIR ?= /usr/lib/postgresql/15/bin
 
 VENV := .venv
@@ -20,8 +22,8 @@ export PIP_ROOT_USER_ACTION := ignore
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fast test-15 test-matrix lint format attack mutants bench-pinned \
-        dump wheel clean distclean
+.PHONY: help setup demo test test-fast test-15 test-matrix lint format attack faults deploys mutants \
+        bench-pinned bench-idle dump wheel clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,11 +65,20 @@ format: $(VENV)/.ready-to-test ## Format the code, and fix what ruff can fix
 attack: $(VENV)/.ready-to-test ## The randomised attacks, for ATTACK_SECONDS each
 	EMQ_SQL_ATTACK_SECONDS=$(ATTACK_SECONDS) $(BIN)/python -m pytest -m attack --timeout 0 $(PYTEST_ARGS)
 
+faults: $(VENV)/.ready-to-test ## Outages in the middle of OUTAGE_JOBS jobs, as one long campaign
+	EMQ_SQL_OUTAGE_JOBS=$(OUTAGE_JOBS) $(BIN)/python -m pytest tests/faults/test_outages.py --timeout 0 $(PYTEST_ARGS)
+
+deploys: $(VENV)/.ready-to-test ## DEPLOYS deploys of one long job cost it nothing
+	EMQ_SQL_DEPLOYS=$(DEPLOYS) $(BIN)/python -m pytest tests/faults/test_deploys.py --timeout 0 $(PYTEST_ARGS)
+
 mutants: $(VENV)/.ready-to-test ## Take out each clause that holds a promise: its test must fail
 	$(BIN)/python -m tests.mutants.run
 
 bench-pinned: $(VENV)/.ready-to-test ## Claims stay level while an old snapshot is open
 	$(BIN)/python -m bench.pinned $(BENCH_ARGS)
+
+bench-idle: $(VENV)/.ready-to-test ## Count the statements of an idle worker
+	$(BIN)/python -m bench.idle $(BENCH_ARGS)
 
 dump: $(VENV)/.ready-to-test ## Write migrations/schema.sql anew, for review
 	EMQ_SQL_WRITE_DUMP=1 $(BIN)/python -m pytest tests/protocol/test_dump.py -q
