@@ -131,8 +131,18 @@ class EventLoop:
     ) -> None:  # fmt: skip
         assert self._loop is not None
         task = self._loop.create_task(self._run(running, run, value), context=context)
+        task.add_done_callback(lambda _: self._ended_unbegun(running, run, value))
         self._watch.knows(task, running.entry.claimed)
         running.task = task
+
+    def _ended_unbegun(self, running: _Running, run: Run, value: object) -> None:
+        """Of a task that is cancelled before its first step nothing has run, its end neither."""
+        if self._runs.get(running.entry) is running:
+            if inspect.iscoroutine(value):
+                value.close()
+            trouble = asyncio.CancelledError()
+            ending = run.ending(None, trouble)
+            self._end(running, left_to_settle(self._held, running.entry, ending, trouble))
 
     async def _run(self, running: _Running, run: Run, value: object) -> None:
         trouble: BaseException | None = None

@@ -217,6 +217,28 @@ def test_what_a_thread_has_handed_over_can_be_stopped_too(room: Room) -> None:
     assert room.executor.occupied == 0
 
 
+def test_what_is_stopped_before_a_thread_hands_it_over_frees_its_slot_all_the_same(
+    room: Room,
+) -> None:
+    started, go = threading.Event(), threading.Event()
+
+    async def never_begins() -> None:
+        raise AssertionError("it was stopped before")
+
+    def passes_it_on() -> Any:
+        started.set()
+        go.wait(20)
+        return never_begins()
+
+    job = room.submit(passes_it_on)
+    assert started.wait(20)
+    room.stop(job, Released())
+    assert room.ended() == (job, Released())
+    go.set()
+    assert room.ended() == (job, None)
+    assert room.executor.occupied == 0
+
+
 def test_of_a_lost_job_that_was_interrupted_nothing_is_settled(room: Room) -> None:
     started = threading.Event()
 
