@@ -127,6 +127,8 @@ def _ignore_signals() -> None:
     # A handler in Python and not SIG_IGN, which the programs that handlers start would inherit.
     for number in IGNORED:
         signal.signal(number, lambda *_: None)
+    # A child is no job of the terminal's foreground, and may write there all the same.
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
 
 
 def _be_easier_prey() -> None:

@@ -34,6 +34,7 @@ class Seat:
     ready: bool = False  # the child has said that it can run jobs
     idle: bool = False  # and runs none
     entry: Entry | None = None
+    again: bool = False  # an earlier child died before it had begun this very job
     stop: Stop | None = None
     failures: int = 0
 
@@ -43,8 +44,7 @@ class Board:
 
     def __init__(self, slots: int) -> None:
         self.seats = [Seat(number) for number in range(slots)]
-        self._line: deque[Entry] = deque()
-        self._again: set[Entry] = set()
+        self._line: deque[tuple[Entry, bool]] = deque()
         self._changed = threading.Condition()
         self._closing = False
 
@@ -65,39 +65,37 @@ class Board:
         with self._changed:
             for seat in self.seats:
                 if seat.idle:
-                    seat.idle, seat.entry = False, entry
+                    seat.idle, seat.entry, seat.again = False, entry, False
                     seat.waker.wake()
                     return
-            self._line.append(entry)
+            self._line.append((entry, False))
 
     def next(self, seat: Seat) -> Entry | None:
         """The job that this seat should run now; None when there is none, and it is idle."""
         with self._changed:
             if seat.entry is None and self._line:
-                seat.entry = self._line.popleft()
+                seat.entry, seat.again = self._line.popleft()
             seat.idle = seat.entry is None
             return seat.entry
 
-    def back(self, entry: Entry) -> bool:
-        """Its child died before it had begun: it goes to the head of the line. Only once, or a job
-        whose mere arrival kills could go on for ever.
+    def back(self, seat: Seat, entry: Entry) -> bool:
+        """The child of this seat died before it had begun: the job goes to the head of the line.
+
+        Only once, or a job whose mere arrival kills could go on for ever; and not when all end.
         """
         with self._changed:
-            if entry in self._again or self._closing:
+            if self._closing or seat.again:
                 return False
-            self._again.add(entry)
-            self._line.appendleft(entry)
-            for seat in self.seats:
-                if seat.idle:
-                    seat.waker.wake()
+            self._line.appendleft((entry, True))
+            for other in self.seats:
+                if other.idle:
+                    other.waker.wake()
             return True
 
     def over(self, seat: Seat, *, free: bool) -> Stop | None:
         """The run here is over, and the seat `free` for another; whether a stop was asked for."""
         with self._changed:
             stop, seat.stop = seat.stop, None
-            if seat.entry is not None:
-                self._again.discard(seat.entry)
             seat.entry = None
             seat.failures = 0
             seat.idle = free and not self._line and not (stop and stop.killed)
@@ -106,9 +104,10 @@ class Board:
     def stop(self, entry: Entry, ending: Ending | None, grace: float) -> bool:
         """Kill what runs this after `grace` seconds; False when nothing does."""
         with self._changed:
-            if entry in self._line:
-                self._line.remove(entry)
-                return False
+            for waiting in self._line:
+                if waiting[0] is entry:
+                    self._line.remove(waiting)
+                    return False
             for seat in self.seats:
                 if seat.entry is entry:
                     self._stop(seat, ending, monotonic() + grace)

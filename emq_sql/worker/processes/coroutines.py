@@ -43,6 +43,8 @@ class Coroutines:
 
         def unbegun(_: asyncio.Task[None]) -> None:
             if not done.done():  # it was cancelled before its first step
+                if inspect.iscoroutine(value):
+                    value.close()
                 done.set_result(run.ending(None, asyncio.CancelledError()))
 
         def begin() -> None:

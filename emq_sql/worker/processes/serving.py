@@ -41,7 +41,7 @@ def serve(attached: Attached, handlers: Mapping[str, Handler], complete: Complet
 
 def _ending(run: Run, handler: Handler, grip: FarGrip, coroutines: Coroutines) -> Ending:
     # A context of its own: what one job sets, the next one must not see.
-    context = contextvars.copy_context()
+    context = contextvars.Context()
     if handler.is_async:
         return coroutines.ending(run, None, context, grip.stopping)
     trouble: BaseException | None = None
@@ -51,5 +51,6 @@ def _ending(run: Run, handler: Handler, grip: FarGrip, coroutines: Coroutines) -
     except BaseException as error:  # noqa: BLE001 - also SystemExit: a job ends, not the child
         trouble = error
     if inspect.isawaitable(value):
+        run.leave_fork(None)
         return coroutines.ending(run, value, context, grip.stopping)
     return run.ending(value, trouble)

@@ -71,16 +71,19 @@ class Slot:
         signal.pthread_sigmask(signal.SIG_BLOCK, IGNORED)
         while not self._board.closing:
             try:
-                failure = self._one_child()
-            except Exception as error:
+                self._try_one()
+            except Exception:
                 log.exception("the slot %d failed and goes on", self._seat.number)
-                failure = repr(error)
-            if failure is None:
-                self._patience.succeeded()
-            else:
-                self._setup.failed(self._seat, failure)
                 self._pause(self._patience.pause())
         self._board.left(self._seat)
+
+    def _try_one(self) -> None:
+        failure = self._one_child()
+        if failure is None:
+            self._patience.succeeded()
+            return
+        self._setup.failed(self._seat, failure)
+        self._pause(self._patience.pause())
 
     def _one_child(self) -> str | None:
         """From its start to its end; why it is no good, if it is not."""
@@ -97,6 +100,7 @@ class Slot:
             why = self._until_ready(child)
             if why is None:
                 self._board.is_ready(self._seat)
+                child.forget_words()
                 why = self._until_end(child, talk)
             elif words := child.words():
                 why = f"{why}\n{words}"
@@ -160,7 +164,11 @@ class Slot:
             errand.close()
         if entry is None:
             return None if why is None or ordered or board.closing else how
-        if stop is None and (errand is None or not errand.started) and board.back(entry):
+        if (
+            stop is None
+            and (errand is None or not errand.started)
+            and board.back(self._seat, entry)
+        ):
             return how
         if stop is not None and stop.ending is None:
             setup.held.drop(entry)

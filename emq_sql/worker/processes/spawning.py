@@ -122,6 +122,10 @@ class Child:
             return self._words.read().decode(errors="replace").strip()
         return ""
 
+    def forget_words(self) -> None:
+        """It is ready, and writes to the worker's stderr from now on."""
+        self._words.close()
+
 
 def how_it_ended(code: int) -> str:
     """The words for an exit code, as they follow "the process"."""

@@ -91,13 +91,14 @@ class Talk:
         errand = self.errand
         if errand is None:
             return
-        word = {"fence": errand.entry.lease.fence, "reason": errand.entry.cancelled.reason}
-        if word["reason"] is not None and not errand.told:
+        fence, reason = errand.entry.lease.fence, errand.entry.cancelled.reason
+        if reason is not None and not errand.told:
             errand.told = True
-            send({"kind": "tell", **word})
+            send({"kind": "tell", "fence": fence, "reason": reason})
         if not errand.stopped and self._board.asked_to_stop(self._seat):
             errand.stopped = True
-            send({"kind": "stop", **word})
+            # Nobody tells a handler that has snoozed its job and does not return.
+            send({"kind": "stop", "fence": fence, "reason": reason or "worker stops"})
 
     def _hear(self) -> None:
         heard = self._child.hear(self._seat.waker)
