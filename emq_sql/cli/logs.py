@@ -37,10 +37,17 @@ def set_up(level: str, form: str | None, config: Path | None) -> None:
 
 
 def name_jobs() -> None:
-    """Let each record name its job, wherever it goes; the application may have handlers too."""
-    for handler in _handlers():
-        if not any(isinstance(each, JobFields) for each in handler.filters):
-            handler.addFilter(JobFields())
+    """Let each record name its job, wherever it goes; the application may have handlers too.
+
+    An application that configures logging when it is imported disables all loggers that are there,
+    unless it takes care. Ours stay enabled: who wants less of them gives them a level.
+    """
+    for logger in _loggers():
+        if logger.name.partition(".")[0] == "emq_sql":
+            logger.disabled = False
+        for handler in logger.handlers:
+            if not any(isinstance(each, JobFields) for each in handler.filters):
+                handler.addFilter(JobFields())
 
 
 class TextFormatter(logging.Formatter):
@@ -95,7 +102,7 @@ def _configure(file: Path) -> None:
         what = f"The log configuration {file} is neither JSON nor, named .toml, TOML: {error}."
         raise BadSetting(what, hint="Write it as logging.config.dictConfig wants it.") from error
     try:
-        # Loggers that exist already, our own among them, are not silenced unless the file says so.
+        # dictConfig silences all loggers that exist already, unless it is told otherwise.
         logging.config.dictConfig({"disable_existing_loggers": False, **settings})
     except (ValueError, TypeError, AttributeError, ImportError, KeyError) as error:
         why = f"{error}" + (f" ({error.__cause__})" if error.__cause__ else "")
@@ -103,7 +110,6 @@ def _configure(file: Path) -> None:
         raise BadSetting(what, hint="See logging.config.dictConfig.") from error
 
 
-def _handlers() -> list[logging.Handler]:
+def _loggers() -> list[logging.Logger]:
     root = logging.getLogger()
-    below = [logging.getLogger(name) for name in root.manager.loggerDict]
-    return [handler for logger in (root, *below) for handler in logger.handlers]
+    return [root, *(logging.getLogger(name) for name in list(root.manager.loggerDict))]

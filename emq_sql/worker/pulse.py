@@ -89,12 +89,18 @@ class Pulse:
 
     @contextmanager
     def asking(self, loop: LoopName) -> Iterator[None]:
-        """The loop asks the database, which may take a while and is no fault of the loop."""
-        self._moves(loop, DATABASE_PATIENCE)
+        """The loop asks the database, which may take a while and is no fault of the loop.
+
+        What it has promised before still holds after the answer.
+        """
+        now = self._clock()
+        promised = self._of(loop, now).due
+        self._moves(loop, now, now + DATABASE_PATIENCE)
         try:
             yield
         finally:
-            self._moves(loop, 0.0)
+            now = self._clock()
+            self._moves(loop, now, max(promised, now))
 
     def restarts(self, loop: LoopName, within: float, trouble: object) -> None:
         """The loop raised, and is started again in so many seconds."""
@@ -162,9 +168,8 @@ class Pulse:
             unknown=dict(work.unknown),
         )
 
-    def _moves(self, loop: LoopName, within: float) -> None:
-        now = self._clock()
-        self._loops[loop] = replace(self._of(loop, now), at=now, due=now + within, state="running")
+    def _moves(self, loop: LoopName, now: float, due: float) -> None:
+        self._loops[loop] = replace(self._of(loop, now), at=now, due=due, state="running")
 
     def _of(self, loop: LoopName, now: float) -> Said:
         return self._loops.get(loop) or Said(now, now)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import logging.config
 import os
 import threading
 import time
@@ -39,6 +41,8 @@ class Blocks(logging.Handler):
             time.sleep(0.02)
 
 
+if configured := os.environ.get("AN_APP_LOGGING"):
+    logging.config.dictConfig(json.loads(configured))
 threading.Thread(target=end_with_parent, args=(os.getppid(),), daemon=True).start()
 if text := os.environ.get("AN_APP_BLOCKS_ON"):
     logging.getLogger().addHandler(Blocks(text))

@@ -72,8 +72,7 @@ def test_each_record_about_a_job_carries_its_fields(place: Place, kind: str) -> 
 
 
 def test_the_first_line_says_what_was_started(place: Place) -> None:
-    worker = place.start("--burst", "--grace", "7", "--lease", "20", "--queues", "mail,default")
-    assert worker.wait() == 0
+    worker = place.started("--grace", "7", "--lease", "20", "--queues", "mail,default")
     (line,) = (line for line in worker.said().splitlines() if "emq_sql.service emq_sql" in line)
     ((server, version),) = place.rows(
         "select current_setting('server_version'), (select version from emq.meta)"
@@ -83,7 +82,7 @@ def test_the_first_line_says_what_was_started(place: Place) -> None:
         f"psycopg {psycopg.__version__}, libpq ",
         f"PostgreSQL {server}, schema emq version {version};",
         "queues mail,default, 4 slots (threads and an event loop), at most 4 connections",
-        "poll 0.1 s, grace 7 s, lease 20 s",
+        "poll 0.1 s, grace 7 s, lease 20 s, bell heard",
     ):
         assert part in line, line
 
@@ -122,6 +121,29 @@ CONFIG: dict[str, Any] = {
         filename = "OUT"
         formatter = "j"
     """,
+}
+
+
+def test_an_application_that_configures_logging_does_not_silence_the_worker(place: Place) -> None:
+    place.enqueue("says", text="hello")
+    worker = place.start("--burst", AN_APP_LOGGING=json.dumps(OF_THE_APP))
+    assert worker.wait() == 0
+    assert re.search(r"^\[default 1\] says hello$", worker.said(), re.MULTILINE)
+    assert "has ended, exit code 0" in worker.said()
+
+
+# As a careless application does it: all loggers that are there already are disabled.
+OF_THE_APP = {
+    "version": 1,
+    "formatters": {
+        "f": {
+            "format": "[%(queue)s %(attempts)s] %(message)s",
+            "()": "logging.Formatter",
+            "defaults": {"queue": "", "attempts": ""},
+        }
+    },
+    "handlers": {"h": {"class": "logging.StreamHandler", "formatter": "f"}},
+    "root": {"level": "INFO", "handlers": ["h"]},
 }
 
 

@@ -145,3 +145,14 @@ def test_names_of_unknown_tasks_do_not_pile_up(pulse: Pulse) -> None:
     unknown = pulse.reading().unknown
     assert len(unknown) == MOST_UNKNOWN + 1
     assert (unknown["t0"], unknown[OTHERS]) == (2, 1000 - MOST_UNKNOWN)
+
+
+def test_a_question_before_its_time_revokes_no_promise(pulse: Pulse, clock: Clock) -> None:
+    pulse.beat("upkeep", 20.0)
+    with pulse.asking("upkeep"):
+        clock.now += 1
+    clock.now += 45
+    pulse.beat("main", 1.0)
+    assert of(pulse).live
+    clock.now += 5
+    assert not of(pulse).live
