@@ -14,6 +14,7 @@ import psycopg
 from sqlalchemy import create_engine, text
 from sqlalchemy.orm import Session
 
+from emq_sql import EMQ
 from emq_sql.errors import BadJobId
 from emq_sql.job import NewJob
 from emq_sql.minting import new_id
@@ -226,6 +227,15 @@ def enqueues(job: Job) -> str:
     return "enqueued"
 
 
+def follows(left: int) -> None:
+    """Enqueues the next of its kind, as handlers do."""
+    if left:
+        app = EMQ(os.environ["EMQ_DSN"])
+        app.task(follows).enqueue(left=left - 1)
+        app.flush_rings()
+        app.engine.dispose()
+
+
 def out_of_time(job: Job) -> str:
     """Longer than its timeout; ends when it is told to stop."""
     job.wait_cancelled(600)
@@ -260,6 +270,7 @@ HANDLERS = {
         Handler("holds_gil", holds_gil, takes_context=True),
         Handler("fails", fails, takes_context=True, backoff=0.05),
         Handler("enqueues", enqueues, takes_context=True),
+        Handler("follows", follows),
         Handler(
             "out_of_time",
             out_of_time,

@@ -9,6 +9,8 @@ import sys
 import threading
 import time
 from datetime import timedelta
+from functools import partial
+from typing import Any
 
 import psycopg
 
@@ -29,6 +31,7 @@ def end_with_parent(parent: int) -> None:
 def main() -> int:
     given = json.loads(sys.argv[1])
     environment = given.pop("environment", None)
+    bell = given.pop("bell", True)
     given["queues"] = tuple(given.get("queues", ["default"]))
     for name in SECONDS:
         if given.get(name) is not None:
@@ -37,13 +40,19 @@ def main() -> int:
     # What this process thinks is the time, for tests that bend it.
     logging.info("clock %.3f", time.time())
     threading.Thread(target=end_with_parent, args=(os.getppid(),), daemon=True).start()
+    listen = os.environ.get("EMQ_LISTEN_DSN")
     return run_service(
-        lambda: psycopg.connect(os.environ["EMQ_DSN"], autocommit=True, connect_timeout=5),
+        partial(connect, os.environ["EMQ_DSN"]),
         "emq",
         HANDLERS,
         WorkerSettings(**given),
         environment,
+        listen=partial(connect, listen) if listen else bell,
     )
+
+
+def connect(dsn: str) -> psycopg.Connection[Any]:
+    return psycopg.connect(dsn, autocommit=True, connect_timeout=5)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ class Proxy:
     answered, its transaction has ended, and then the connection breaks instead of the answer.
     `silence(needle)`: that statement and all that follows on its connection, either way, is lost,
     and nobody is told; other connections go on.
+    `hush`: the same for all connections that are open now, at once.
     `freeze` and `thaw`: nothing passes either way, and nobody is told.
     """
 
@@ -43,6 +44,7 @@ class Proxy:
         self._passing = threading.Event()
         self._passing.set()
         self._sockets: list[socket.socket] = []
+        self._silent: list[threading.Event] = []
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(directory / f".s.PGSQL.{port}"))
         self._listener.listen(50)
@@ -62,6 +64,11 @@ class Proxy:
         """Arm it for one connection; `lost` is set when it has fallen silent."""
         self.lost.clear()
         self._last_words = needle
+
+    def hush(self) -> None:
+        """What is sent from now on over the connections that are open is lost; new ones work."""
+        for silent in self._silent:
+            silent.set()
 
     def freeze(self) -> None:
         """From now on bytes stay where they are."""
@@ -96,6 +103,7 @@ class Proxy:
                 continue
             self._sockets += [client, server]
             swallow, silent = threading.Event(), threading.Event()
+            self._silent.append(silent)
             for pump in (self._to_server, self._to_client):
                 threading.Thread(
                     target=pump, args=(client, server, swallow, silent), daemon=True
