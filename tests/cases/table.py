@@ -1,0 +1,382 @@
+"""What breaks in job queues in the field, how this one behaves, and the tests that hold it.
+
+`python -m tests.cases.table > docs/explain/field-cases.md` writes the page. The numbers are those
+of a longer list; those that are missing are about parts that do not exist yet.
+"""
+
+# ruff: noqa: E501  a node id is not broken
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+CASES_ = "tests/cases/"
+FAULTS = "tests/faults/"
+PROTOCOL = "tests/protocol/"
+SERVICE = "tests/service/"
+WORKER = "tests/worker/"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """`trouble` is what befell others, `behaviour` what is promised here.
+
+    `tests` are node ids without parameters; `left` says what of it is not built yet.
+    """
+
+    number: int
+    title: str
+    trouble: str
+    behaviour: str
+    tests: tuple[str, ...]
+    left: str = ""
+
+
+CASES = (
+    Case(
+        1,
+        "A heartbeat no faster than the timeout it protects",
+        "The beat and the timeout were two settings that did not know of each other, and a buffer"
+        " stood between them: a healthy long job was started a second time.",
+        "Leases are extended at a third of their length, reckoned from the last extension that"
+        " committed. An interval over half the lease is refused.",
+        (
+            FAULTS + "test_leases_kept.py::test_a_deadline_is_moved_at_each_third_of_the_lease",
+            FAULTS + "test_leases_kept.py::test_a_long_run_keeps_its_lease_and_runs_once",
+            FAULTS
+            + "test_running.py::test_jobs_with_leases_of_their_own_are_each_extended_in_time",
+            SERVICE + "test_refused_settings.py"
+            "::test_an_impossible_setting_is_refused_and_nothing_is_claimed",
+        ),
+    ),
+    Case(
+        2,
+        "A test of leases that proves nothing",
+        "The handler of the test yielded where real ones block, or its abandoned rows were written"
+        " by hand; production ran jobs twice with a green suite.",
+        "Lease tests run with handlers that await, block in C, compute, and hold the interpreter;"
+        " whatever is abandoned was held by a process that was really killed.",
+        (
+            FAULTS + "test_leases_kept.py::test_a_long_run_keeps_its_lease_and_runs_once",
+            FAULTS + "test_leases_kept.py"
+            "::test_a_handler_that_holds_the_interpreter_loses_its_lease_and_commits_nothing",
+            WORKER + "processes/test_leases.py"
+            "::test_awaiting_blocking_and_gil_holding_handlers_keep_their_leases",
+            FAULTS + "test_kill_at_each_step.py"
+            "::test_each_job_is_settled_once_whichever_step_the_worker_dies_at",
+        ),
+    ),
+    Case(
+        3,
+        "Jobs of the future that are taken early and held",
+        "A job due in hours was fetched now, outlived its lock in a worker's memory, and was handed"
+        " out again and again.",
+        "A job that is not due by the server's clock is in another table than the one that is"
+        " claimed from; its lease begins with the claim.",
+        (
+            CASES_ + "test_claiming.py"
+            "::test_no_job_is_claimed_before_its_time_by_the_servers_clock",
+            FAULTS + "test_seed_lessons.py::test_workers_whose_clocks_are_a_day_off_change_nothing",
+        ),
+    ),
+    Case(
+        5,
+        "An expired holder that still finishes the job",
+        "Its lock had lapsed and somebody else held the job, yet its word was taken.",
+        "Every verb of a holder carries the fence of its claim. A stale one changes nothing, is"
+        " answered `lost`, and is on record. An expired lease that nobody has taken back yet may"
+        " still complete.",
+        (
+            CASES_ + "test_leases.py"
+            "::test_an_expired_holder_can_do_nothing_for_its_job_and_each_call_is_on_record",
+            CASES_ + "test_leases.py"
+            "::test_an_expired_holder_whose_job_nobody_has_taken_back_may_still_complete_it",
+            FAULTS + "test_seed_lessons.py"
+            "::test_a_frozen_worker_that_comes_back_late_can_commit_nothing_and_is_on_record",
+        ),
+    ),
+    Case(
+        6,
+        "A lost lease as a fatal error",
+        "After an overrun the worker threw while it recorded the outcome, and ended or fetched"
+        " nothing more.",
+        "A lost lease is a normal event: said once, with job and attempt; the handler is told; the"
+        " other jobs and the next ones go on.",
+        (FAULTS + "test_leases_kept.py::test_one_lost_lease_of_four_ends_nothing_else",),
+    ),
+    Case(
+        7,
+        "One lock for all, hours long",
+        "After a crash a job of a minute waited for hours; people deleted rows by hand.",
+        "Leases are short and extended, and set for a job, a queue or a worker. A killed worker's"
+        " jobs come back as soon as their own leases have ended.",
+        (
+            CASES_ + "test_leases.py"
+            "::test_a_killed_workers_jobs_come_back_as_soon_as_their_own_leases_say",
+            FAULTS + "test_seed_lessons.py"
+            "::test_a_dead_workers_jobs_come_back_at_the_head_and_are_finished_by_another",
+        ),
+        left="A verb that releases at once all that a given worker holds.",
+    ),
+    Case(
+        11,
+        "Heartbeats without an answer",
+        "The beats were neither accepted nor refused; the process lived on, did nothing visible, and"
+        " was never replaced.",
+        "After one lease without an extension that committed, the worker's own clock tells the"
+        " handler that the lease is lost, before anybody else can have the job. Nothing is claimed"
+        " until extensions come through again, and the worker is not ready.",
+        (
+            CASES_ + "test_leases.py::test_a_worker_without_an_answer_tells_its_handler_before"
+            "_anybody_else_can_have_the_job",
+            FAULTS + "test_database_faults.py"
+            "::test_a_worker_that_hears_nothing_for_a_lease_tells_its_handler_and_claims_no_more",
+            SERVICE + "test_live_and_ready.py"
+            "::test_without_the_database_workers_stay_live_and_are_not_ready",
+        ),
+    ),
+    Case(
+        13,
+        "Jobs lost between two structures",
+        "Taken off one list and not yet on the other: invisible, or swept away.",
+        "A claim is one statement; at each commit a job is in exactly one place.",
+        (
+            CASES_ + "test_claiming.py"
+            "::test_workers_killed_at_random_leave_each_job_in_exactly_one_place",
+            FAULTS + "test_kill_at_each_step.py"
+            "::test_each_job_is_settled_once_whichever_step_the_worker_dies_at",
+        ),
+    ),
+    Case(
+        14,
+        "Finished, but the acknowledgement was lost",
+        "The worker logged success, the write had failed, and a cleanup made the job a failed one.",
+        "A completion may be repeated under its fence and counts once. The worker repeats it until"
+        " it is answered or the lease is lost, and says which.",
+        (
+            FAULTS + "test_database_faults.py"
+            "::test_a_completion_whose_answer_is_lost_is_repeated_and_counts_once",
+            FAULTS + "test_seed_lessons.py::test_a_repeated_completion_is_a_no_op",
+            FAULTS + "test_seed_lessons.py"
+            "::test_a_frozen_worker_whose_handler_only_returns_late_is_refused",
+        ),
+    ),
+    Case(
+        15,
+        "Lease and run limit as one setting",
+        "The rescue time capped the length of jobs, or a retry before the timeout gave duplicates.",
+        "The lease, the timeout of a run and the attempts are three settings; what cannot work is"
+        " refused at the start with a sentence that says what to change.",
+        (
+            SERVICE + "test_refused_settings.py"
+            "::test_an_impossible_setting_is_refused_and_nothing_is_claimed",
+            SERVICE + "test_refused_settings.py"
+            "::test_a_task_that_cannot_run_is_refused_where_it_is_defined",
+            SERVICE + "test_refused_settings.py::test_a_long_run_under_a_short_lease_is_legal",
+        ),
+    ),
+    Case(
+        16,
+        "One deadlock ends the executor",
+        "Under load the server aborted a transaction, and the component took it for fatal.",
+        "What the server aborts is tried again, with jitter, in our own short transactions only.",
+        (
+            CASES_ + "test_settling.py::test_every_twentieth_statement_aborted_costs_no_job"
+            "_anything_and_settles_none_twice",
+            CASES_ + "test_enqueueing.py::test_what_the_server_aborted_is_tried_again_in_our_own"
+            "_transactions_and_never_in_a_callers",
+            FAULTS + "test_server_settings.py"
+            "::test_timeouts_that_strike_the_workers_own_statements_cost_no_job_anything",
+        ),
+    ),
+    Case(
+        17,
+        "Foreign keys into hot rows",
+        "The shared lock of a foreign key on a row that is updated all the time made deadlocks, and"
+        " filled the store of shared locks.",
+        "No table of the ledger refers to another.",
+        (
+            CASES_ + "test_settling.py"
+            "::test_many_clients_on_the_same_queue_never_deadlock_and_make_no_shared_locks",
+            CASES_ + "test_settling.py::test_no_table_of_the_ledger_refers_to_another",
+        ),
+    ),
+    Case(
+        21,
+        "All retries spent in seconds, all at once",
+        "Three retries within eight seconds outlived no outage, and thousands came in the same one.",
+        "Curves are exponential, linear, constant or your own, with a minimum and a cap, drawn at"
+        " random below the curve unless told otherwise; due times are of the server's clock.",
+        (
+            CASES_ + "test_settling.py::test_jobs_that_fail_together_come_back_spread_out_and_none"
+            "_before_its_minimum",
+        ),
+    ),
+    Case(
+        23,
+        "Enqueueing many forgets about duplicates",
+        "The bulk path had rules of its own, or people went around it.",
+        "The same rules as for one, and an answer for each, in the order given.",
+        (
+            CASES_ + "test_enqueueing.py"
+            "::test_many_at_once_keep_the_same_rules_as_one_by_one_and_say_so_in_order",
+        ),
+    ),
+    Case(
+        24,
+        "A small lookup table that burns its sequence",
+        "An upsert for each enqueue drew a number each time from a sequence of 32 bits.",
+        "Enqueueing draws one number, for the place in the line, of 64 bits; a duplicate draws none.",
+        (
+            CASES_ + "test_enqueueing.py"
+            "::test_ten_thousand_jobs_of_one_task_use_up_no_sequence_but_that_of_the_line",
+        ),
+    ),
+    Case(
+        28,
+        "Enqueueing in a dead transaction commits elsewhere",
+        "The server had ended the session, the pool connected anew, and the rest of the"
+        " transaction ran outside it.",
+        "With a session of the caller's nothing is reconnected, tried again, committed or rolled"
+        " back: it raises, and neither row is there.",
+        (
+            CASES_ + "test_enqueueing.py::test_enqueueing_in_a_transaction_whose_session_has_ended"
+            "_fails_and_leaves_neither_row",
+            CASES_ + "test_enqueueing.py::test_what_the_server_aborted_is_tried_again_in_our_own"
+            "_transactions_and_never_in_a_callers",
+            "tests/app/test_lost_connections.py::test_a_backend_that_ends_in_the_callers"
+            "_transaction_is_an_error_and_no_reconnect",
+        ),
+    ),
+    Case(
+        36,
+        "A wake-up lost while the listener reconnects",
+        "Jobs enqueued between the last look and the new LISTEN waited for the next event.",
+        "It listens first and looks then; polling is the floor, the bell only a hint.",
+        (
+            FAULTS + "test_running.py"
+            "::test_a_worker_that_has_lost_its_bell_looks_once_it_hears_again",
+        ),
+    ),
+    Case(
+        37,
+        "A failed connect that is remembered for ever",
+        "One refusal while the server restarted was kept, and answered every later try.",
+        "A lost connection is made anew for each try, with pauses of ten seconds at most; so is one"
+        " to a server that takes no writes any more.",
+        (
+            FAULTS + "test_outages.py"
+            "::test_a_crash_of_the_database_in_the_middle_of_many_jobs_loses_and_doubles_nothing",
+            FAULTS + "test_outages.py::test_a_worker_whose_address_leads_to_a_standby_goes_on_when"
+            "_it_is_right_again",
+        ),
+    ),
+    Case(
+        38,
+        "A loop that dies while the worker goes on",
+        "Listener and periodic work had raised and were only logged.",
+        "Each control loop is mended, and when it cannot be, the worker ends with exit code 1 and"
+        " gives its jobs back; the state of each is in the health document.",
+        (
+            SERVICE + "test_loops_kept.py"
+            "::test_a_loop_that_fails_some_times_is_mended_and_the_worker_works_on",
+            SERVICE + "test_loops_kept.py::test_a_loop_that_cannot_be_kept_alive_ends_the_worker"
+            "_and_costs_its_jobs_nothing",
+        ),
+    ),
+    Case(
+        39,
+        "Workers that use up the connections",
+        "After an upgrade each worker opened more than before, and locked everyone out.",
+        "The first line of a worker says how many it uses at most, whatever its concurrency.",
+        (
+            SERVICE + "test_connections.py"
+            "::test_fifty_slots_and_twenty_reconnects_use_no_more_connections_than_were_said",
+        ),
+    ),
+    Case(
+        40,
+        "A probe that is green while nothing works, or red because the database is down",
+        "Probes asked whether the process was there, or asked the broker, and restarted the fleet.",
+        "Live: the control loops move, whatever jobs and database do. Ready: jobs are claimed.",
+        (
+            SERVICE + "test_live_and_ready.py"
+            "::test_a_control_loop_that_hangs_makes_a_worker_not_live",
+            SERVICE + "test_live_and_ready.py"
+            "::test_without_the_database_workers_stay_live_and_are_not_ready",
+            SERVICE + "test_live_and_ready.py"
+            "::test_jobs_that_run_for_long_on_all_slots_leave_a_worker_live_and_ready",
+        ),
+    ),
+    Case(
+        41,
+        "A worker that takes more than it can run",
+        "One consumer made a thousand jobs its own while the others idled.",
+        "A claim takes as many jobs as there are free slots, and none ahead.",
+        (CASES_ + "test_claiming.py::test_a_worker_never_holds_more_jobs_than_it_has_slots",),
+    ),
+    Case(
+        42,
+        "A handler that locks the worker",
+        "Handlers shared the loop or the threads of the control work.",
+        "Claims, extensions and signals have threads and connections of their own. A handler that"
+        " hangs costs its slot; in a child process it is ended by its timeout.",
+        (
+            WORKER + "test_executor.py::test_a_hanging_handler_occupies_its_slot_and_no_other",
+            WORKER + "test_event_loop.py"
+            "::test_a_coroutine_that_blocks_the_loop_is_settled_all_the_same_and_named_in_the_log",
+            WORKER + "processes/test_leases.py"
+            "::test_a_handler_that_holds_the_gil_costs_its_slot_and_no_other",
+            WORKER + "processes/test_stopping.py"
+            "::test_a_timeout_ends_the_process_counts_as_a_failure_and_attempts_do_not_overlap",
+        ),
+    ),
+    Case(
+        43,
+        "A start that costs as much as the history is long",
+        "With millions of finished jobs each start of a worker took minutes.",
+        "A start reads as much after a hundred thousand finished jobs as after none.",
+        (
+            SERVICE + "test_start_cost.py"
+            "::test_a_start_reads_as_much_after_a_hundred_thousand_jobs_as_after_none",
+        ),
+    ),
+    Case(
+        44,
+        "Drain or cancel at the end",
+        "One library cancelled what it had promised to drain, another never ended.",
+        "The first signal drains for the grace and then releases, the second releases at once;"
+        " released jobs pay nothing, and the exit code is 0.",
+        (
+            SERVICE + "test_shutdown.py::test_each_signal_drains_lets_the_short_job_finish_and"
+            "_releases_the_long_one",
+            SERVICE + "test_shutdown.py::test_a_second_signal_releases_at_once",
+            FAULTS + "test_deploys.py"
+            "::test_deploys_while_it_runs_cost_a_long_job_nothing_and_it_completes",
+        ),
+    ),
+)
+
+HEAD = """# What breaks in the field
+
+Troubles that people who run job queues have reported, in our words; how this queue behaves; and the tests that
+hold it, which make the trouble with real processes and a real server. Numbers are those of a longer list; those
+that are missing are about parts that do not exist yet. This page is written from `tests/cases/table.py`.
+"""
+
+
+def page() -> str:
+    """The page, as Markdown."""
+    return "\n".join([HEAD, *map(_section, CASES)])
+
+
+def _section(case: Case) -> str:
+    lines = [f"## {case.number}. {case.title}", "", case.trouble, "", f"**Here:** {case.behaviour}"]
+    if case.left:
+        lines += ["", f"**Not yet:** {case.left}"]
+    lines += ["", *(f"- `{test}`" for test in case.tests), ""]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(page(), end="")
