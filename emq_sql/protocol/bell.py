@@ -16,10 +16,24 @@ from emq_sql.protocol.troubles import named
 from emq_sql.protocol.upkeep import bell_channel
 
 
-def listen(conn: psycopg.Connection[Any], schema: str) -> None:
+class LastWords:
+    """Why the server has ended a connection that asked for nothing, if it said so."""
+
+    def __init__(self) -> None:
+        self.said: str | None = None
+
+    def note(self, notice: psycopg.errors.Diagnostic) -> None:
+        if notice.severity_nonlocalized == "FATAL":
+            self.said = notice.message_primary
+
+
+def listen(conn: psycopg.Connection[Any], schema: str) -> LastWords:
     """From here on this connection hears the bell; it must be in autocommit."""
+    last = LastWords()
+    conn.add_notice_handler(last.note)
     with named(), cursor(conn) as c:
         c.execute(sql.SQL("listen {}").format(sql.Identifier(bell_channel(schema))))
+    return last
 
 
 def unlisten(conn: psycopg.Connection[Any], schema: str) -> None:

@@ -45,6 +45,7 @@ class Bell:
         self._patience = Patience()
         self._wanted: frozenset[str] = frozenset()
         self._heard = False
+        self._last = bell.LastWords()
         self._lost_before = self._deaf_before = self._said = False
         self._stopped = threading.Event()
         self._settled = threading.Event()
@@ -76,7 +77,7 @@ class Bell:
         """Until `stop`."""
         try:
             while not self._stopped.is_set():
-                began = monotonic()
+                began, self._last = monotonic(), bell.LastWords()
                 try:
                     self._listen()
                 except EmqError as error:
@@ -91,7 +92,7 @@ class Bell:
                 self._poked.close()
 
     def _listen(self) -> None:
-        self._link.call(lambda conn: bell.listen(conn, self._schema))
+        self._last = self._link.call(lambda conn: bell.listen(conn, self._schema))
         self._proof.begin(monotonic())
         parked: frozenset[str] | None = None
         while not self._stopped.is_set():
@@ -134,14 +135,15 @@ class Bell:
             self._settled.set()
 
     def _lost(self, error: EmqError, lasted: float) -> None:
+        why = self._last.said or error
         if self._heard:
             level = logging.DEBUG if self._lost_before else logging.WARNING
-            log.log(level, "the bell's connection was lost and is made anew: %s", error)
+            log.log(level, "the bell's connection was lost and is made anew: %s", why)
             self._lost_before = True
             if lasted > _STEADY:
                 return self._patience.succeeded()
         elif not self._said:
-            log.warning("the bell is not heard, jobs are found by polling: %s", error)
+            log.warning("the bell is not heard, jobs are found by polling: %s", why)
             self._said = True
         self._settled.set()
         return self._wait(self._patience.pause(), error)
