@@ -11,29 +11,29 @@ from typing import Any
 import psycopg
 
 from emq_sql.crashpoints import crash_point
-from emq_sql.errors import BadInput, EmqError, Refused, Retryable, SchemaError
+from emq_sql.errors import BadInput, EmqError, Refused, Retryable
 from emq_sql.job import Answer, Claimed, Lease
-from emq_sql.protocol import claiming, upkeep
+from emq_sql.protocol import claiming
 from emq_sql.protocol.link import Connect, Link
-from emq_sql.protocol.patience import Patience
-from emq_sql.rules import backoff
 from emq_sql.rules.verdict import Completed
 from emq_sql.worker.bell import Bell
 from emq_sql.worker.claiming import Claimer, Request
-from emq_sql.worker.endings import Ending, Released, Settlement, Snoozed
+from emq_sql.worker.endings import Ending, Settlement
 from emq_sql.worker.entry import Entry
 from emq_sql.worker.executor import Ended, Executor
 from emq_sql.worker.handler import Handler
 from emq_sql.worker.held import Held
-from emq_sql.worker.identity import Identity, version
+from emq_sql.worker.identity import Identity
 from emq_sql.worker.inprocess import InProcess
+from emq_sql.worker.intake import Intake
 from emq_sql.worker.keeper import Keeper
 from emq_sql.worker.loops import Loop
+from emq_sql.worker.presence import Presence
 from emq_sql.worker.pulse import Pulse
 from emq_sql.worker.records import about
 from emq_sql.worker.settings import WorkerSettings
 from emq_sql.worker.settling import Settler
-from emq_sql.worker.telling import tell
+from emq_sql.worker.trying import Trying
 from emq_sql.worker.watch import Watch
 
 CompleteIn = Callable[[object, str, Lease, object], None]
@@ -43,17 +43,16 @@ log = logging.getLogger("emq_sql.worker")
 
 LONGEST_WAIT = 30.0
 RELEASE_PATIENCE = 5.0  # seconds to give everything back at the end
-MOST_REFUSALS = 10  # claims that the server refuses in a row before the worker gives up
-UNKNOWN_TASK_SAID_EVERY = 60.0
 
 
 class Worker:
-    """Runs jobs of some queues in `settings.slots` threads until it is told to stop.
+    """Runs jobs of some queues in `settings.slots` slots until it is told to stop.
 
     `connect` gives a new autocommit connection; one is used here and one by the keeper, whatever
     the concurrency. `complete_in(handle, schema, lease, result)` completes in a handler's own
-    transaction. `drain`, `release_now` and `wake` may be called from any thread and from signal
-    handlers; everything else belongs to the thread that calls `run`.
+    transaction. `make_executor(held, ended)` makes what runs handlers, if not this process.
+    `drain`, `release_now` and `wake` may be called from any thread and from signal handlers;
+    everything else belongs to the thread that calls `run`.
     """
 
     def __init__(
@@ -81,14 +80,12 @@ class Worker:
         self._inbox: SimpleQueue[Settlement | str | None] = SimpleQueue()
         self._executor = (make_executor or self._in_process)(self._held, self._ended)
         self._claimer = Claimer(settings, schema, handlers)
-        self._patience = Patience()
-        self._again_at = 0.0
-        self._refusals = 0
+        self._intake = Intake(self._held, self._executor, self._ended, self.pulse)
+        self._presence = Presence(schema, self.name, settings)
+        self._trying = Trying()
         self._drain_by: float | None = None
         self._draining = False
-        self._said: dict[str, float] = {}
         self._released_all = True
-        self._trouble_now: EmqError | None = None
         self._failed: EmqError | None = None
 
     @property
@@ -142,7 +139,7 @@ class Worker:
         )
         keeper = Keeper(
             keeper_link, self._schema, self._held, self._settings.queues, self._executor.stop,
-            self._seen, self.wake, self.pulse,
+            self._presence.seen, self.wake, self.pulse,
         )  # fmt: skip
         watch = Watch(self._held, self._executor.stop, self.pulse)
         keeping = Loop("keeper", keeper, self.pulse, self.fail)
@@ -156,13 +153,13 @@ class Worker:
                 if (failed := self._failed or keeper.gave_up) is not None:
                     raise failed
                 self._say_draining()
-                self._try_turn()
+                self._trying.once(self._turn)
         finally:
             self._release_all()
             self._executor.close()
             watching.stop()
             keeping.stop(RELEASE_PATIENCE)
-            self._gone()
+            self._presence.gone(self._link)
             self._link.close()
 
     def _stop_claiming(self) -> None:
@@ -182,7 +179,7 @@ class Worker:
     def _read_inbox(self, until: float | None) -> None:
         pause = self._pause(until)
         self.pulse.works(self._settings.slots, self._executor.occupied, len(self._held))
-        self.pulse.beat("main", pause, self._trouble_now)
+        self.pulse.beat("main", pause, self._trying.trouble)
         try:
             item = self._inbox.get(timeout=pause)
             while True:
@@ -209,38 +206,14 @@ class Worker:
         now = monotonic()
         claiming = self._free() > 0
         due = min(self._settler.next_due(), self._claimer.next_due(claiming=claiming))
-        due = max(due, self._again_at)
+        due = max(due, self._trying.again_at)
         if until is not None:
             due = min(due, until)
         return max(min(due - now, LONGEST_WAIT), 0.0)
 
-    def _try_turn(self) -> None:
-        if monotonic() < self._again_at:
-            return
-        try:
-            self._turn(monotonic())
-            if self._patience.failures:
-                log.info("the database answers again")
-            self._patience.succeeded()
-            self._refusals, self._trouble_now = 0, None
-        except (Refused, SchemaError) as error:
-            self._refusals += 1
-            if self._refusals >= MOST_REFUSALS:
-                raise
-            self._trouble(error)
-        except EmqError as error:
-            self._trouble(error)
-
-    def _trouble(self, error: EmqError) -> None:
-        pause = self._patience.pause()
-        self._trouble_now = error
-        if self._patience.failures == 1:
-            log.warning("the database could not be asked, handlers run on: %s", error)
-        self._again_at = monotonic() + pause
-
     def _turn(self, now: float) -> None:
         if self._claimer.doubts:
-            self._admit(self._claimer.read_back(self._link.call, now))
+            self._take_in(self._claimer.read_back(self._link.call, now))
         batch = self._settler.completions(now)
         try:
             free = self._free(len(batch))
@@ -290,7 +263,7 @@ class Worker:
             if self._held.pauses.runs(queue, request.sent):
                 log.info("the queue %s is resumed", queue)
                 self.pulse.pauses(self._held.pauses.known_at())
-        self._admit(self._claimer.answered(request, claimed))
+        self._take_in(self._claimer.answered(request, claimed))
         if batch:
             self._settler.completed(batch, answers)
 
@@ -303,27 +276,11 @@ class Worker:
             self._settings.lease,
         )  # fmt: skip
 
-    def _admit(self, entries: Sequence[Entry]) -> None:
-        self._held.add(entries)
-        for entry in entries:
-            if self._drain_by is not None:  # read back after the claiming had ended
-                self._release(entry)
-            elif entry.handler is not None:
-                self._executor.submit(entry)
-            elif self._held.decide(entry):
-                self._say_unknown(entry)
-                delay = backoff.unknown_task_delay(entry.lease.attempts)
-                self._settler.add(Settlement(entry, Snoozed(delay)))
-
-    def _say_unknown(self, entry: Entry) -> None:
-        task, now = entry.claimed.task, monotonic()
-        self.pulse.knows_not(task)
-        if now >= self._said.get(task, 0.0):
-            self._said[task] = now + UNKNOWN_TASK_SAID_EVERY
-            log.error(
-                "%s: this worker knows no task %r; its jobs are snoozed at no cost until one does",
-                entry, task, extra=about(entry.claimed),
-            )  # fmt: skip
+    def _take_in(self, entries: Sequence[Entry]) -> None:
+        if self._drain_by is None:
+            self._intake.admit(entries)
+        else:  # the claiming had ended before the answer came
+            self._intake.give_back(entries)
 
     def _in_process(self, held: Held, ended: Ended) -> Executor:
         def complete(handle: object, lease: Lease, result: object) -> None:
@@ -339,36 +296,13 @@ class Worker:
         until = monotonic() + RELEASE_PATIENCE
         self._drain_by = self._drain_by or monotonic()
         for entry in self._held.entries():
-            self._release(entry)
+            self._intake.release(entry)
         while not self._idle() and monotonic() < until:
             self._read_inbox(until)
-            self._try_quietly()
+            self._trying.quietly(self._turn)
         for entry in self._held.entries():
             extra = about(entry.claimed)
             log.error("%s could not be released; its lease ends by itself", entry, extra=extra)
         if self._claimer.unread:
             log.error("a claim was not answered; what it may hold comes back when its lease ends")
         self._released_all = not (len(self._held) or self._claimer.unread)
-
-    def _release(self, entry: Entry) -> None:
-        if self._held.decide(entry):
-            tell(entry, "worker stops", "it is released")
-            self._executor.stop(entry, Released())
-
-    def _try_quietly(self) -> None:
-        try:
-            self._try_turn()
-        except EmqError as error:
-            self._trouble(error)
-
-    def _seen(self, conn: psycopg.Connection[Any]) -> None:
-        settings = self._settings
-        upkeep.worker_seen(
-            conn, self._schema, self.name, settings.queues, settings.slots, version()
-        )
-
-    def _gone(self) -> None:
-        try:
-            self._link.call(lambda conn: upkeep.worker_gone(conn, self._schema, self.name))
-        except EmqError as error:
-            log.warning("the worker stays in the register until it is forgotten: %s", error)

@@ -240,7 +240,7 @@ def test_it_drains_when_told_so_from_another_thread(bench: Bench) -> None:
 def test_claims_that_the_server_keeps_refusing_end_the_worker_with_the_reason(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("emq_sql.worker.worker.MOST_REFUSALS", 3)
+    monkeypatch.setattr("emq_sql.worker.trying.MOST_REFUSALS", 3)
     assert "permission denied" in ended_by(bench, "usage on schema emq")
 
 
