@@ -67,6 +67,8 @@ class Intake:
         task, now = entry.claimed.task, monotonic()
         self._pulse.knows_not(task)
         if now >= self._said.get(task, 0.0):
+            # Anybody may enqueue any name: they are not kept for ever.
+            self._said = {name: until for name, until in self._said.items() if until > now}
             self._said[task] = now + UNKNOWN_TASK_SAID_EVERY
             log.error(
                 "%s: this worker knows no task %r; its jobs are snoozed at no cost until one does",
