@@ -254,8 +254,8 @@ CASES = (
         "Jobs enqueued between the last look and the new LISTEN waited for the next event.",
         "It listens first and looks then; polling is the floor, the bell only a hint.",
         (
-            FAULTS + "test_running.py"
-            "::test_a_worker_that_has_lost_its_bell_looks_once_it_hears_again",
+            FAULTS + "test_bell.py::test_no_job_is_missed_while_the_bell_hangs_up_and_comes_back",
+            FAULTS + "test_bell.py::test_what_nobody_rings_for_is_found_by_the_next_poll",
         ),
     ),
     Case(
@@ -265,8 +265,8 @@ CASES = (
         "A lost connection is made anew for each try, with pauses of ten seconds at most; so is one"
         " to a server that takes no writes any more.",
         (
-            FAULTS + "test_outages.py"
-            "::test_a_crash_of_the_database_in_the_middle_of_many_jobs_loses_and_doubles_nothing",
+            CASES_ + "test_connecting.py"
+            "::test_a_worker_whose_connects_have_failed_many_times_works_on_once_one_succeeds",
             FAULTS + "test_outages.py::test_a_worker_whose_address_leads_to_a_standby_goes_on_when"
             "_it_is_right_again",
         ),

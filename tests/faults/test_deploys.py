@@ -15,7 +15,7 @@ import pytest
 from tests.faults.forking import Forked, ForkedField, Nursery
 from tests.plugins.databases import Database
 
-DEPLOYS = int(os.environ.get("EMQ_SQL_DEPLOYS", "25"))
+DEPLOYS = int(os.environ.get("EMQ_SQL_DEPLOYS", "20"))
 OVERLAP = 3
 PATIENCE = 60.0
 

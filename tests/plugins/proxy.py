@@ -28,10 +28,12 @@ class Proxy:
     and nobody is told; other connections go on.
     `hush`: the same for all connections that are open now, at once.
     `freeze` and `thaw`: nothing passes either way, and nobody is told.
+    `aim` sends new connections elsewhere; `turned_away` counts those that found no server there.
     """
 
     def __init__(self, dsn: str, directory: Path) -> None:
         parts = {k: v for k, v in conninfo_to_dict(dsn).items() if v is not None}
+        self.turned_away = 0
         self.aim(dsn)
         port = parts.get("port") or "5432"
         self.dsn = url(
@@ -100,6 +102,7 @@ class Proxy:
                 server = self._reach()
             except OSError:
                 client.close()
+                self.turned_away += 1
                 continue
             self._sockets += [client, server]
             swallow, silent = threading.Event(), threading.Event()
