@@ -43,7 +43,7 @@ def client(speaker: SqlSpeaker | ProgramSpeaker, db: Database) -> Client:
 
 
 def opened(kind: str, db: Database, ledger: Ledger, place: Path) -> Iterator[Shop]:
-    if kind == "bash" and not shutil.which("psql"):
+    if kind in {"bash", "short"} and not shutil.which("psql"):
         pytest.skip("There is no psql (Debian: apt-get install postgresql-client).")
     shop = Shop(db.dsn, place, kind, ledger)
     yield shop
@@ -54,6 +54,22 @@ def opened(kind: str, db: Database, ledger: Ledger, place: Path) -> Iterator[Sho
 def shop(db: Database, ledger: Ledger, tmp_path: Path) -> Iterator[Shop]:
     """A queue for the bash worker, or for yours."""
     yield from opened("yours" if YOUR_WORKER else "bash", db, ledger, tmp_path)
+
+
+@pytest.fixture(params=["yours"] if YOUR_WORKER else ["bash", "short"])
+def simple(
+    request: pytest.FixtureRequest, db: Database, ledger: Ledger, tmp_path: Path
+) -> Iterator[Shop]:
+    """A queue for either worker in bash, or for yours: what the dozen lines can do as well."""
+    yield from opened(request.param, db, ledger, tmp_path)
+
+
+@pytest.fixture(params=["yours"] if YOUR_WORKER else ["bash", "short", "python"])
+def any_worker(
+    request: pytest.FixtureRequest, db: Database, ledger: Ledger, tmp_path: Path
+) -> Iterator[Shop]:
+    """A queue for each of the workers, or for yours."""
+    yield from opened(request.param, db, ledger, tmp_path)
 
 
 @pytest.fixture(params=["yours"] if YOUR_WORKER else ["bash", "python"])

@@ -11,7 +11,7 @@ from tests.conformance import scenarios, weaknesses
 from tests.conformance.scenarios import SCENARIOS
 from tests.conformance.signatures import CLAIMED_JOB, signatures
 from tests.conformance.weaknesses import WEAKNESSES
-from tests.conformance.workers import SCRIPT
+from tests.conformance.workers import SCRIPT, SHORT
 from tests.protocol.calls import Ledger
 from tests.security.test_roles import MAY_CALL
 
@@ -112,5 +112,6 @@ def test_the_protocol_page_names_each_sqlstate_of_our_own_and_the_newest_version
 
 
 def test_the_worker_in_the_page_is_the_one_that_is_tested() -> None:
-    (shown,) = re.findall(r"```bash\n(.*?)```", PROTOCOL, re.DOTALL)
+    short, shown = re.findall(r"```bash\n(.*?)```", PROTOCOL, re.DOTALL)
     assert shown == SCRIPT.read_text()
+    assert short == SHORT.read_text()

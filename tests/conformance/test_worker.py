@@ -2,6 +2,7 @@
 
 It is judged by the ledger alone: the tests look at nothing inside it. `shop` starts the bash worker
 of the reference, or yours; `each` the Python worker too, of which tests/faults says the rest.
+`simple` and `any_worker` start the one of a dozen lines as well.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ from tests.protocol.calls import Ledger
 pytestmark = pytest.mark.faults
 
 
-def test_a_job_is_claimed_run_with_its_payload_and_completed(each: Shop) -> None:
-    id = each.enqueue("note", {"order_id": 42})
-    each.start()
-    each.until_at(id, "completed")
-    assert each.noted(id) == {"order_id": 42}
-    assert each.ledger.rows("select attempts, stalled, failures from emq.archive") == [(1, 0, 0)]
+def test_a_job_is_claimed_run_with_its_payload_and_completed(any_worker: Shop) -> None:
+    id = any_worker.enqueue("note", {"order_id": 42})
+    any_worker.start()
+    any_worker.until_at(id, "completed")
+    assert any_worker.noted(id) == {"order_id": 42}
+    assert any_worker.ledger.rows("select attempts, stalled, failures from emq.archive") == [
+        (1, 0, 0)
+    ]
 
 
 PAYLOADS = [
@@ -38,15 +41,15 @@ PAYLOADS = [
 ]
 
 
-def test_a_payload_is_data_whatever_is_in_it(each: Shop, tmp_path: Path) -> None:
+def test_a_payload_is_data_whatever_is_in_it(any_worker: Shop, tmp_path: Path) -> None:
     pwned = tmp_path / "pwned"
     payloads = [{k: str(v).replace("{pwned}", str(pwned)) if k == "a" else v
                  for k, v in payload.items()} for payload in PAYLOADS]  # fmt: skip
-    ids = [each.enqueue("note", payload) for payload in payloads]
-    each.start()
+    ids = [any_worker.enqueue("note", payload) for payload in payloads]
+    any_worker.start()
     for id, payload in zip(ids, payloads, strict=True):
-        each.until_at(id, "completed")
-        assert each.noted(id) == payload
+        any_worker.until_at(id, "completed")
+        assert any_worker.noted(id) == payload
     assert not pwned.exists()
 
 
@@ -74,27 +77,27 @@ def test_the_name_of_a_task_is_looked_up_and_never_run_and_an_unknown_one_burns_
     assert not pwned.exists()
 
 
-def test_a_failure_is_retried_and_dies_at_the_budget_with_its_error(each: Shop) -> None:
-    id = each.enqueue("fail", max_attempts=2)
-    each.start()
-    each.until_at(id, "dead")
-    assert each.ledger.row("select attempts, failures from emq.dead") == (2, 2)
-    assert "it says: boom" in each.ledger.one("select error from emq.dead")
-    assert each.ledger.column("select how from emq.attempt") == ["failed", "failed"]
+def test_a_failure_is_retried_and_dies_at_the_budget_with_its_error(any_worker: Shop) -> None:
+    id = any_worker.enqueue("fail", max_attempts=2)
+    any_worker.start()
+    any_worker.until_at(id, "dead")
+    assert any_worker.ledger.row("select attempts, failures from emq.dead") == (2, 2)
+    assert "it says: boom" in any_worker.ledger.one("select error from emq.dead")
+    assert any_worker.ledger.column("select how from emq.attempt") == ["failed", "failed"]
 
 
-def test_a_job_that_outlasts_its_lease_is_extended_and_runs_once(shop: Shop) -> None:
-    shop.lease(2)
-    id = shop.enqueue("hold")
-    shop.start()
-    shop.until_held()
-    shop.ledger.wait(
+def test_a_job_that_outlasts_its_lease_is_extended_and_runs_once(simple: Shop) -> None:
+    simple.lease(2)
+    id = simple.enqueue("hold")
+    simple.start()
+    simple.until_held()
+    simple.ledger.wait(
         "clock_timestamp() > (select claimed_at + interval '2 s' from emq.active where id = %s)", id
     )
-    assert shop.ledger.reap() == (0, 0, 0)
-    assert shop.ledger.one("select extensions > 0 and attempts = 1 from emq.active")
-    shop.let_go()
-    shop.until_at(id, "completed")
+    assert simple.ledger.reap() == (0, 0, 0)
+    assert simple.ledger.one("select extensions > 0 and attempts = 1 from emq.active")
+    simple.let_go()
+    simple.until_at(id, "completed")
 
 
 def test_a_worker_that_was_frozen_past_its_lease_can_settle_nothing(shop: Shop) -> None:
@@ -116,19 +119,19 @@ def test_a_worker_that_was_frozen_past_its_lease_can_settle_nothing(shop: Shop) 
 
 
 def test_the_job_of_a_worker_that_was_killed_comes_back_and_is_finished_by_another(
-    shop: Shop,
+    simple: Shop,
 ) -> None:
-    shop.lease(2)
-    id = shop.enqueue("hold")
-    first = shop.start()
-    shop.until_held()
+    simple.lease(2)
+    id = simple.enqueue("hold")
+    first = simple.start()
+    simple.until_held()
     first.process.kill()
     first.ended()
-    shop.start()
-    shop.until_held(2)
-    shop.let_go()
-    shop.until_at(id, "completed")
-    assert shop.ledger.rows("select attempts, stalled, failures from emq.archive") == [(2, 1, 0)]
+    simple.start()
+    simple.until_held(2)
+    simple.let_go()
+    simple.until_at(id, "completed")
+    assert simple.ledger.rows("select attempts, stalled, failures from emq.archive") == [(2, 1, 0)]
 
 
 def test_sigterm_lets_a_run_end_and_takes_no_other_job(shop: Shop) -> None:

@@ -24,6 +24,7 @@ from tests.protocol.calls import Ledger
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "docs" / "reference" / "worker.sh"
+SHORT = ROOT / "docs" / "reference" / "worker-in-a-dozen-lines.sh"
 YOURS = os.environ.get("EMQ_SQL_CONFORMANCE_WORKER")
 PATIENCE = 60.0  # seconds
 
@@ -31,6 +32,7 @@ Command = Callable[[Mapping[str, str]], list[str]]
 
 COMMANDS: dict[str, Command] = {
     "bash": lambda env: ["bash", str(SCRIPT), env["EMQ_QUEUE"]],
+    "short": lambda _: ["bash", str(SHORT)],
     "python": lambda env: [
         sys.executable, "-m", "emq_sql", "worker", "--app", "tests.conformance.an_app:emq",
         "-q", env["EMQ_QUEUE"], "--concurrency", "1", "--grace", env["EMQ_GRACE"],
