@@ -60,7 +60,7 @@ class Turns:
         served = [queue for queue in queues if gave.get(queue)]
         full = served[-1] if sum(gave.values()) >= n and served else None
         drained = queues if full is None else queues[: queues.index(full)]
-        jitter = self._rng.uniform(0.75, 1.0)
+        jitter = self._rng.uniform(0.9, 1.0)
         for queue in drained:
             vain = self._in_vain[queue] = 0 if gave.get(queue) else self._in_vain[queue] + 1
             pause = self._poll if heard else min(self._poll, SHORTEST * 2.0 ** min(vain, 20))
