@@ -7,7 +7,6 @@ forks them runs no thread and opens no connection. It is `python -m tests.faults
 
 from __future__ import annotations
 
-import importlib
 import json
 import logging
 import os
@@ -19,13 +18,17 @@ import time
 import traceback
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
+
+import psycopg
 
 from emq_sql.protocol import connecting
 from emq_sql.service import run_service
 from emq_sql.worker.handler import Handler
 from emq_sql.worker.settings import WorkerSettings
+from tests.faults.child import handlers_of
 from tests.faults.processes import PATIENCE, ROOT, Field, wait_for
 from tests.faults.runner import SECONDS, end_with_parent
 
@@ -119,9 +122,7 @@ class ForkedField(Field):
 
 
 def main(modules: list[str]) -> None:
-    handlers: dict[str, Handler] = {}
-    for name in modules:
-        handlers |= importlib.import_module(name).HANDLERS
+    handlers = handlers_of(modules)
     children: set[int] = set()
     for line in sys.stdin:
         order = json.loads(line)
@@ -130,7 +131,7 @@ def main(modules: list[str]) -> None:
         else:
             pid = os.fork()
             if not pid:
-                _become(order, handlers)
+                _become(order, handlers, modules)
             children.add(pid)
             answer = {"pid": pid}
         print(json.dumps(answer), flush=True)
@@ -146,7 +147,7 @@ def _code_of(pid: int, children: set[int]) -> int | None:
     return os.waitstatus_to_exitcode(status)
 
 
-def _become(order: dict[str, Any], handlers: Mapping[str, Handler]) -> NoReturn:
+def _become(order: dict[str, Any], handlers: Mapping[str, Handler], modules: list[str]) -> NoReturn:
     code = 70
     try:
         os.setsid()
@@ -155,7 +156,7 @@ def _become(order: dict[str, Any], handlers: Mapping[str, Handler]) -> NoReturn:
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.environ.update(order["environ"], EMQ_DSN=order["dsn"])
-        code = _serve(order["settings"], handlers)
+        code = _serve(order["settings"], handlers, modules)
     except BaseException:
         traceback.print_exc()
     finally:
@@ -165,18 +166,21 @@ def _become(order: dict[str, Any], handlers: Mapping[str, Handler]) -> NoReturn:
         os._exit(code)
 
 
-def _serve(given: dict[str, Any], handlers: Mapping[str, Handler]) -> int:
-    environment = given.pop("environment", None)
+def _serve(given: dict[str, Any], handlers: Mapping[str, Handler], modules: list[str]) -> int:
+    environment, listen = given.pop("environment", None), given.pop("listen", None)
     given["queues"] = tuple(given.get("queues", ["default"]))
     for name in SECONDS:
         if given.get(name) is not None:
             given[name] = timedelta(seconds=given[name])
-    logging.basicConfig(level=logging.INFO, format="%(name)s %(levelname)s %(message)s")
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
     threading.Thread(target=end_with_parent, args=(os.getppid(),), daemon=True).start()
     engine = connecting.engine_for(os.environ["EMQ_DSN"])
+    child = [sys.executable, "-m", "tests.faults.child", *modules]
     return run_service(
-        lambda: connecting.dedicated(engine), "emq", handlers, WorkerSettings(**given), environment
-    )
+        lambda: connecting.dedicated(engine), "emq", handlers, WorkerSettings(**given), environment,
+        child=child if "processes" in given else None,
+        listen=partial(psycopg.connect, listen, autocommit=True) if listen else True,
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

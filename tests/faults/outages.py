@@ -21,15 +21,19 @@ from tests.faults.processes import wait_for
 SLICE = 240
 JOBS = int(os.environ.get("EMQ_SQL_OUTAGE_JOBS", SLICE))
 CAMPAIGN = JOBS > SLICE
-WORKERS = 3
-SLOTS = 4
+WORKERS: tuple[dict[str, Any], ...] = ({"processes": 2}, {"concurrency": 4}, {"concurrency": 4})
 SECONDS = 0.05
 PATIENCE = 120.0
 LEFT = "select (select count(*) from emq.{}) = 0"
 
 
 class OutageField(ForkedField):
-    """A field without the tables of other tests; its server may go away."""
+    """A field without the tables of other tests; its server may go away.
+
+    `listen`: the address at which the bell is heard, if it is another one.
+    """
+
+    listen: str | None = None
 
     def __post_init__(self) -> None:
         self.reader.execute("drop schema if exists emq cascade")
@@ -77,15 +81,17 @@ def ride_out(
     gate = field.logs / "go"
     tasks = ["own", "plain"] * (JOBS // 2)
     ahead = tasks[: JOBS * 3 // 4] if producing else tasks
-    (long,) = field.enqueue("long", until=str(gate), _lease=None)
+    (long,) = field.enqueue("long", until=str(gate))
+    workers = []
+    for slots in WORKERS:
+        workers.append(field.start(lease=30, listen=field.listen, **slots))
+        # The first one has child processes, and the long job is one's.
+        field.until("select exists (select from emq.active where id = %s)", long)
+        field.until_working(workers[-1])
     known = {long}
     for name in ("own", "plain"):
         known |= set(field.enqueue(name, ahead.count(name), seconds=SECONDS))
     producer = Producer(field.dsn, tasks[len(ahead) :])
-    workers = [field.start(lease=30, concurrency=SLOTS) for _ in range(WORKERS)]
-    for worker in workers:
-        field.until_working(worker)
-    field.until("select exists (select from emq.active where id = %s)", long)
     producer.start()
     for number, outage in enumerate(outages, 1):
         enough = JOBS * number // (len(outages) + 2)
@@ -102,6 +108,7 @@ def ride_out(
     known |= set(producer.acknowledged)
     wait_for(lambda: _settled(field, known, lose), "all are settled", field, PATIENCE)
     assert_whole(field, known, lose)
+    assert field.one("select count(distinct worker) from emq.archive") == len(workers)
     attempts = field.one("select attempts from emq.archive where id = %s", long)
     assert attempts == 1, "the long job had to run again"
     assert [worker.poll() for worker in workers] == [None] * len(workers)

@@ -30,6 +30,7 @@ class Pair:
 
     def __init__(self, place: Path, prefer: str | None, stack: ExitStack) -> None:
         self._account = server_account()
+        self._sender = 0
         self.primary = stack.enter_context(start(data=place / "a", prefer=prefer))
         self._program(
             self.primary, "pg_basebackup", "-d", self.primary.dsn, "-D", str(place / "b"),
@@ -82,9 +83,17 @@ class Pair:
 
         wait_for(in_force, f"{setting} is {value}")
 
+    def freeze_stream(self) -> None:
+        """From now on the standby gets nothing more, and nobody is told."""
+        with psycopg.connect(self.primary.dsn, autocommit=True) as reader:
+            ((self._sender,),) = reader.execute("select pid from pg_stat_replication").fetchall()
+        os.kill(self._sender, signal.SIGSTOP)
+
     def kill_primary(self) -> None:
         """As a machine that loses its power: no word to anybody."""
-        os.kill(self.primary.pid, signal.SIGKILL)
+        for pid in (self.primary.pid, self._sender):
+            if pid:
+                os.kill(pid, signal.SIGKILL)
 
     def promote(self) -> None:
         """The standby is the primary from now on, and may be written to at return."""

@@ -105,7 +105,12 @@ def test_a_crash_of_the_database_in_the_middle_of_many_jobs_loses_and_doubles_no
 def test_a_failover_to_a_synchronous_replica_in_the_middle_of_many_jobs_loses_and_doubles_nothing(
     field_on_pair: OutageField, pair: Pair
 ) -> None:
+    """Commits that wait for the replica die with the primary; nobody was told of them."""
+    waiting = "select count(*) >= 3 from pg_stat_activity where wait_event = 'SyncRep'"
+
     def fail_over() -> psycopg.Connection[object]:
+        pair.freeze_stream()
+        field_on_pair.until(waiting)
         pair.kill_primary()
         pair.promote()
         return reconnected(pair.dsn)
@@ -119,11 +124,18 @@ def test_after_a_failover_to_an_asynchronous_replica_what_is_left_is_whole_and_s
     field_on_pair: OutageField, pair: Pair
 ) -> None:
     """Acknowledged jobs may be lost and completed ones may run again; that is not promised."""
+    completed = "select count(*) from emq.archive"
 
     def fail_over() -> psycopg.Connection[object]:
+        pair.freeze_stream()
+        seen = field_on_pair.one(completed)
+        field_on_pair.until(f"select ({completed}) >= %s", seen + 50)
         pair.kill_primary()
         pair.promote()
-        return reconnected(pair.dsn)
+        reader = reconnected(pair.dsn)
+        ((left,),) = reader.execute(completed).fetchall()
+        assert left < seen + 50, "nothing was lost, so this shows nothing"
+        return reader
 
     ride_out(field_on_pair, fail_over, lose=True)
 
@@ -174,7 +186,7 @@ def test_a_restart_of_pgbouncer_in_the_middle_of_many_jobs_loses_and_doubles_not
 ) -> None:
     with bounced(frail.dsn, default_pool_size=40) as bouncer:
         field = field_on(frail.dsn, nursery, tmp_path)
-        field.dsn = bouncer.dsn
+        field.dsn, field.listen = bouncer.dsn, bouncer.direct
         try:
             ride_out(field, bouncer.restart)
         finally:
