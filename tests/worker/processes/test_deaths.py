@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import random
+from contextlib import suppress
 from datetime import timedelta
 
+import psutil
 import pytest
 
 from tests.worker.processes.conftest import Family, lives
@@ -38,6 +42,26 @@ def test_poison_jobs_become_dead_letters_and_innocents_lose_nothing(household: F
     assert {household.died(job)[:3] for job in poison} == {("stalled", 1, 0)}
     assert set(household.completed(*innocent)) == {(1, 0, 0)}
     assert not any(household.attempts(job) for job in innocent)
+
+
+def test_whenever_a_child_dies_each_effect_is_there_once(family: Family) -> None:
+    """EMQ_SQL_CHILD_KILLS=100 for a campaign."""
+    kills = int(os.environ.get("EMQ_SQL_CHILD_KILLS", "4"))
+    family.reader.execute("select emq.configure('default', p_max_stalled => 1000)")
+    jobs = family.enqueue("completes", 15 * kills, then="waits", seconds=0.05)
+    worker = family.start(processes=3, lease=0.5, max_jobs_per_child=20)
+    rng = random.Random(kills)
+    for n in range(kills):
+        family.until("select count(*) >= %s from emq.archive", 10 * (n + 1))
+        family.wait(worker.children, "a child")
+        with suppress(psutil.NoSuchProcess):
+            rng.choice(worker.children()).kill()
+    counts = family.completed(*jobs)
+    assert {attempts - stalled for attempts, stalled, _ in counts} == {1}
+    assert {failures for *_, failures in counts} == {0}
+    assert family.one("select count(*) from effect") == len(jobs)
+    assert family.one("select count(distinct job) from effect") == len(jobs)
+    assert family.one("select count(*) from emq.refusal") == 0
 
 
 def test_what_a_handler_has_forked_ends_with_its_process(household: Family) -> None:
