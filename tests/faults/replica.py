@@ -36,7 +36,11 @@ class Pair:
             self.primary, "pg_basebackup", "-d", self.primary.dsn, "-D", str(place / "b"),
             "-R", "-c", "fast", "-X", "stream", "--no-sync",
         )  # fmt: skip
-        self.standby = stack.enter_context(start(data=place / "b", prefer=prefer))
+        # Said anew: some packages bring a pg_basebackup whose words their server's libpq lacks.
+        primary = f"host={self.primary.directory} port={PORT} user=postgres"
+        self.standby = stack.enter_context(
+            start(data=place / "b", prefer=prefer, options={"primary_conninfo": primary})
+        )
         self.until_streaming()
 
     @property
