@@ -123,3 +123,30 @@ def test_ids_are_ids_again() -> None:
     again = job_of(travelled(job_content(job)))
     assert isinstance(again.lease.id, UUID)
     assert isinstance(again.enqueued_at, datetime)
+
+
+def test_during_a_completion_of_the_handlers_own_the_keeper_stands_back() -> None:
+    job, held = entry(Handler("t", print)), Held()
+    held.add([job])
+    errand = Errand(job, held, lambda *_: None, lambda _: None)
+    fence = job.lease.fence
+    errand.heard({"kind": "take", "fence": fence, "n": 1})
+    assert not held.take(job, "keeper")
+    errand.heard({"kind": "completed", "fence": fence, "open": True})
+    errand.heard({"kind": "put down", "fence": fence, "open": True})
+    assert held.take(job, "keeper")
+    assert job.completing
+    assert job.own_is_open()
+    errand.heard({"kind": "state", "fence": fence, "n": 2, "open": False})
+    assert not job.own_is_open()
+
+
+def test_a_child_that_dies_in_a_completion_leaves_nothing_in_its_hands() -> None:
+    job, held = entry(Handler("t", print)), Held()
+    held.add([job])
+    errand = Errand(job, held, lambda *_: None, lambda _: None)
+    errand.heard({"kind": "take", "fence": job.lease.fence, "n": 1})
+    errand.heard({"kind": "completed", "fence": job.lease.fence, "open": True})
+    errand.close()
+    assert held.take(job, "settler")
+    assert not job.own_is_open()

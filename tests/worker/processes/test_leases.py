@@ -26,3 +26,15 @@ def test_a_handler_that_holds_the_gil_costs_its_slot_and_no_other(household: Fam
     assert set(household.completed(*quick)) == {(1, 0, 0)}
     assert household.one("select count(*) from emq.active where id = %s", stuck) == 1
     household.reader.execute("select emq.cancel(%s)", [stuck])
+
+
+def test_a_handler_whose_lease_lapses_is_told(family: Family) -> None:
+    (job,) = family.enqueue("heeds")
+    family.start(lease=0.5)
+    family.until_begun(job)
+    signature = "emq.keep(uuid[], bigint[], text[], interval)"
+    family.reader.execute(f"alter function {signature} set schema public")
+    family.until("select count(*) >= 1 from effect")
+    assert family.effects(job) == ["lease lost"]
+    family.reader.execute(f"alter function public.{signature[4:]} set schema emq")
+    family.until("select emq.cancel(%s) is not null and count(*) = 0 from emq.active", job)
