@@ -75,12 +75,12 @@ def measure(
     try:
         _until_started(server, given.workers)
         time.sleep(SETTLED)
-        before, wal = server.log.stat().st_size, _wal(server)
+        before, passes = server.log.stat().st_size, _passes(server)
         time.sleep(given.seconds)
         with server.log.open(errors="replace") as log:
             log.seek(before)
             sent = Counter(found[1] for line in log if (found := _LINE.match(line)))
-        wal = _wal(server) - wal
+        passes = _passes(server) - passes
     finally:
         for worker in workers:
             worker.send_signal(signal.SIGTERM)
@@ -91,7 +91,7 @@ def measure(
     total = round(sum(sent.values()) * share, 1)
     return {
         "queues": queues, "bell": bell, "statements_a_minute": total, "by": by,
-        "wal_bytes_a_minute": round(wal * 60 / given.seconds),
+        "passes_a_minute": round(passes * 60 / given.seconds, 1),  # of all workers together
     }  # fmt: skip
 
 
@@ -104,20 +104,28 @@ def _until_started(server: Server, workers: int) -> None:
             time.sleep(0.1)
 
 
-def _wal(server: Server) -> int:
+def _passes(server: Server) -> int:
+    """How many passes of upkeep this ledger has seen: each writes one row of its register."""
     with psycopg.connect(server.dsn, autocommit=True) as conn:
-        return place.wal_position(conn)
+        row = conn.execute("select coalesce(max(n), 0) from emq.settled").fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def _print(result: dict[str, Any]) -> None:
     print(f"PostgreSQL {result['postgresql']}, {result['machine']}, {result['date']}")
     print(f"{result['workers']} idle workers, poll {result['poll']:g} s, each for"
           f" {result['seconds']:g} s: statements of one worker in a minute")  # fmt: skip
-    print("queues  bell     " + "".join(f"{name:>8s}" for name in (*CONNECTIONS, "all")))
+    print(
+        "queues  bell     "
+        + "".join(f"{name:>8s}" for name in (*CONNECTIONS, "all"))
+        + "   passes of upkeep, all workers"
+    )
     for run in result["runs"]:
         told = "heard" if run["bell"] else "off"
         columns = [*run["by"].values(), run["statements_a_minute"]]
-        print(f"{run['queues']:6d}  {told:8s} " + "".join(f"{n:8.0f}" for n in columns))
+        print(f"{run['queues']:6d}  {told:8s} " + "".join(f"{n:8.0f}" for n in columns)
+              + f"{run['passes_a_minute']:11.0f}")  # fmt: skip
 
 
 def _arguments() -> argparse.Namespace:
