@@ -9,6 +9,7 @@ BENCH_ARGS ?=
 ATTACK_SECONDS ?= 300
 OUTAGE_JOBS ?= 2000
 DEPLOYS ?= 1000
+CHILD_KILLS ?= 200
 PG15_BINDIR ?= /usr/lib/postgresql/15/bin
 
 VENV := .venv
@@ -22,7 +23,7 @@ export PIP_ROOT_USER_ACTION := ignore
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fast test-15 test-matrix lint format attack faults deploys mutants \
+.PHONY: help setup demo test test-fast test-15 test-matrix lint format attack faults deploys children mutants \
         bench-pinned bench-idle dump wheel clean distclean
 
 help: ## List the targets
@@ -70,6 +71,9 @@ faults: $(VENV)/.ready-to-test ## Outages in the middle of OUTAGE_JOBS jobs, as 
 
 deploys: $(VENV)/.ready-to-test ## DEPLOYS deploys of one long job cost it nothing
 	EMQ_SQL_DEPLOYS=$(DEPLOYS) $(BIN)/python -m pytest tests/faults/test_deploys.py --timeout 0 $(PYTEST_ARGS)
+
+children: $(VENV)/.ready-to-test ## CHILD_KILLS kills of child processes at random moments
+	EMQ_SQL_CHILD_KILLS=$(CHILD_KILLS) $(BIN)/python -m pytest tests/worker/processes/test_deaths.py -k whenever --timeout 0 $(PYTEST_ARGS)
 
 mutants: $(VENV)/.ready-to-test ## Take out each clause that holds a promise: its test must fail
 	$(BIN)/python -m tests.mutants.run
