@@ -65,7 +65,7 @@ def health_options(command: click.decorators.FC) -> click.decorators.FC:
 @click.option("--grace", default=30.0, show_default=True, help="Seconds to drain after SIGTERM.")
 @click.option("--poll", default=1.0, show_default=True, help="Seconds between looks when idle.")
 @click.option("--lease", type=float, help="Seconds, for jobs that name none; else the queue's.")
-@click.option("--extend", type=float, help="Seconds between extensions, below lease / 3.")
+@click.option("--extend", type=float, help="Seconds between extensions; lease / 3 at most.")
 @click.option("--burst", is_flag=True, help="Work until the queues are empty, then exit.")
 @click.option("--dsn", help="Instead of the application's own database setting.")
 @click.option("--listen-dsn", help="Where to listen, if --dsn is a transaction pooler's.")

@@ -40,18 +40,18 @@ def lease_length(value: object, setting: str = "lease") -> timedelta:
 def extend_interval(lease: timedelta, interval: object = None) -> timedelta:
     """The time between two extensions: a third of the lease, or the interval that was set.
 
-    One over half the lease is refused, so that an extension may fail once and the next one still
-    comes in time. Raises BadTime or BadSetting.
+    One over a third is refused, so that an extension may fail once, and its repetition too, before
+    the lease ends. Raises BadTime or BadSetting.
     """
     if interval is None:
         return lease / 3
     length = duration(interval, "extend interval")
-    if length > lease / 2:
+    if length > lease / 3:
         what = (
-            f"The extend interval ({length.total_seconds():g} s) is over half "
-            f"the lease ({lease.total_seconds():g} s)."
+            f"The extend interval ({length.total_seconds():g} s) is over a third of "
+            f"the lease ({lease.total_seconds():g} s), at which leases are extended anyway."
         )
-        hint = "Set it to a third of the lease, leave it out, or make the lease longer."
+        hint = "Make it shorter, leave it out, or set a longer lease."
         raise BadSetting(what, hint=hint)
     return length
 

@@ -25,7 +25,9 @@ class WorkerSettings:
     `max_jobs_per_child` jobs, if that is set. `poll` is the time between two looks into a queue
     that was empty; `grace` how long handlers may run on after the first SIGTERM; `burst` ends the
     worker when its queues are empty; `lease` is for jobs that name none, in place of the queue's;
-    `extend` extends leases more often than at each third. Raises BadSetting, saying what to change.
+    `extend` extends leases more often than at each third of `lease`, or of the usual lease where
+    none is set; jobs with shorter leases keep to a third of theirs. Raises BadSetting, saying what
+    to change.
     """
 
     queues: tuple[str, ...]
@@ -77,11 +79,21 @@ class WorkerSettings:
         if self.lease is not None:
             lease_length(self.lease)
         if self.extend is not None:
-            extend_interval(self.lease or USUAL, self.extend)
+            self._check_extend(duration(self.extend, "extend interval"))
         if self.poll < SHORTEST_POLL:
             what = f"poll is {self.poll.total_seconds():g} s, which would keep the database busy."
             hint = f"Set it to {SHORTEST_POLL.total_seconds():g} s or more; one second suits most."
             raise BadSetting(what, hint=hint)
+
+    def _check_extend(self, extend: timedelta) -> None:
+        if self.lease is None and extend > USUAL / 3:
+            raise BadSetting(
+                f"The extend interval ({extend.total_seconds():g} s) is over a third of the usual"
+                f" lease ({USUAL.total_seconds():g} s); a lease of {3 * extend.total_seconds():g} s"
+                " or more would fit, and none is set.",
+                hint="Set the lease too, make the interval shorter, or leave it out.",
+            )
+        extend_interval(self.lease or USUAL, extend)
 
     def _check_queues(self) -> None:
         if isinstance(self.queues, str) or not self.queues:

@@ -32,6 +32,8 @@ from emq_sql.worker.settings import WorkerSettings
         ({"grace": timedelta(seconds=-1)}, "grace is negative"),
         ({"lease": timedelta(milliseconds=100)}, "the shortest lease is 0.2 s"),
         ({"lease": timedelta(days=2)}, "the longest lease is one day"),
+        ({"lease": timedelta(seconds=1), "extend": timedelta(seconds=0.4)}, "over a third"),
+        ({"extend": timedelta(seconds=11)}, "Set the lease too"),
     ],
 )
 def test_an_impossible_setting_is_refused_and_says_what_to_change(
