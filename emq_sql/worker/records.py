@@ -36,16 +36,15 @@ def about(claimed: Claimed) -> dict[str, object]:
 class JobFields(logging.Filter):
     """Lets every record pass, and gives it the fields of the job whose handler logs it.
 
-    Fields that a record has already stay as they are. A thread that a handler made by hand does not
-    know its job, unless it was started in `contextvars.copy_context()`.
+    Fields that a record has already stay as they are, and the others come beside them. A thread
+    that a handler made by hand does not know its job, unless it was started in
+    `contextvars.copy_context()`.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Add what is missing."""
         claimed = running.get()
         known = {"worker": _worker} if claimed is None else about(claimed)
-        if hasattr(record, "job_id"):  # of another job, perhaps
-            known = {"worker": _worker}
         for name, value in known.items():
             if not hasattr(record, name):
                 setattr(record, name, value)

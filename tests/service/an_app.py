@@ -101,6 +101,12 @@ def says(text: str) -> None:
 
 
 @emq.task
+def says_of_another(text: str) -> None:
+    """The same, with a field of its own that is named like one of ours."""
+    logging.getLogger("shop.mail").warning("says %s", text, extra={"job_id": "print job 7"})
+
+
+@emq.task
 async def says_on_the_loop(text: str) -> None:
     """The same, in a coroutine and in a thread that it waits for."""
     await asyncio.sleep(0)

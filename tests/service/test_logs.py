@@ -71,6 +71,20 @@ def test_each_record_about_a_job_carries_its_fields(place: Place, kind: str) -> 
         assert record["worker"] == name
 
 
+@pytest.mark.parametrize("kind", ["--concurrency", "--processes"])
+def test_a_field_that_a_handler_gives_itself_stays_and_costs_no_other(
+    place: Place, kind: str
+) -> None:
+    place.enqueue("says_of_another", text="hello")
+    worker = place.start(kind, "1", "--burst", "--log-format", "json")
+    assert worker.wait() == 0
+    records = [json.loads(line) for line in worker.said().splitlines()]
+    (mine,) = (record for record in records if record["logger"] == "shop.mail")
+    assert set(mine) >= FIELDS
+    assert mine["job_id"] == "print job 7"
+    assert (mine["task"], mine["queue"], mine["attempts"]) == ("says_of_another", "default", 1)
+
+
 def test_the_first_line_says_what_was_started(place: Place) -> None:
     worker = place.started("--grace", "7", "--lease", "20", "--queues", "mail,default")
     (line,) = (line for line in worker.said().splitlines() if "emq_sql.service emq_sql" in line)
