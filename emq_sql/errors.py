@@ -26,6 +26,7 @@
     │   └── Refused              EMQ403        the server refused: asking again will not help
     ├── LoopFailed               EMQ601        a control loop of a worker could not be kept alive
     ├── ChildrenFailed           EMQ602        no child process of a worker could be kept alive
+    ├── AppFailed                EMQ603        the application's module raised when it was imported
     └── EmbeddedError
         ├── NoServerBinaries     EMQ501        no PostgreSQL programs were found
         ├── ServerDidNotStart    EMQ502        initdb or postgres failed; its log is in the message
@@ -179,6 +180,14 @@ class ChildrenFailed(EmqError):
     """No child process of a worker could be kept alive: the worker gives its jobs back and ends."""
 
     code = "EMQ602"
+
+
+class AppFailed(EmqError):
+    """The application's module raised, or wanted to exit, when it was imported; its error is the
+    cause.
+    """
+
+    code = "EMQ603"
 
 
 class DatabaseTrouble(EmqError):

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 import psycopg
 
 from emq_sql.app import EMQ
-from emq_sql.errors import BadInput, BadSetting, EmqError
+from emq_sql.errors import AppFailed, BadInput, BadSetting, EmqError
 from emq_sql.protocol import connecting
 from emq_sql.rules.printable import printable
 
@@ -54,31 +52,6 @@ def ledger_of(dsn: str | None, schema: str) -> Iterator[tuple[psycopg.Connection
         conn.close()
 
 
-def load_app(spec: str) -> EMQ:
-    """The EMQ named by `module:attribute`, as the operator wrote it, from the current folder.
-
-    Raises BadSetting when there is no such module or attribute, or when it is no EMQ.
-    """
-    module_name, _, attribute = spec.partition(":")
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise
-        raise BadSetting(
-            f"--app {spec}: there is no module {error.name!r}.",
-            hint="Write module:attribute, and run it from the folder that has the module.",
-        ) from None
-    found = getattr(module, attribute or "emq", None)
-    if not isinstance(found, EMQ):
-        raise BadSetting(
-            f"--app {spec}: {module_name} has no EMQ named {attribute or 'emq'!r}.",
-            hint="Write module:attribute, for example shop.jobs:emq.",
-        )
-    return found
-
-
 class Told(click.Group):
     """A group whose commands tell our errors in one sentence: exit 2 for bad input, else 1."""
 
@@ -87,6 +60,9 @@ class Told(click.Group):
             return super().invoke(ctx)
         except EmqError as error:
             click.echo(f"emq: {printable(str(error))}", err=True)
+            if isinstance(error, AppFailed) and error.__cause__ is not None:
+                told = "".join(traceback.format_exception(error.__cause__))
+                click.echo(printable(told.expandtabs(4)), err=True, nl=False)
             ctx.exit(2 if isinstance(error, BadInput) else 1)
         except KeyboardInterrupt:
             ctx.exit(INTERRUPTED)

@@ -10,8 +10,8 @@ import click
 
 from emq_sql.app import EMQ
 from emq_sql.cli import logs
+from emq_sql.cli.application import load_app
 from emq_sql.cli.child import command_of_child
-from emq_sql.cli.context import load_app
 from emq_sql.protocol import connecting
 from emq_sql.protocol.link import Connect
 from emq_sql.rules import names
