@@ -9,11 +9,12 @@ from pathlib import Path
 import click
 
 from emq_sql.cli import logs
-from emq_sql.cli.context import load_app
+from emq_sql.cli.application import load_app
 from emq_sql.service import run_child
 from emq_sql.worker.handler import Handler
 
 NAME = "worker-child"
+PATIENCE = 0.1  # seconds for each record: the last ones before a handler's crash are wanted most
 
 
 def command_of_child(
@@ -38,10 +39,12 @@ def worker_child(
 ) -> None:
     """Run the handlers of one job after the other, for the worker that has started this."""
 
+    def log_to(fd: int) -> None:
+        logs.set_up(log_level, log_format, log_config, fd, patience=PATIENCE)
+
     def load() -> tuple[str, Mapping[str, Handler]]:
-        logs.set_up(log_level, log_format, log_config)
         app = load_app(app_spec)
         logs.name_jobs()
         return app.schema, app.handlers
 
-    run_child(load)
+    run_child(load, log_to)

@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from emq_sql.cli.lines import Lines
 from emq_sql.errors import BadSetting
 from emq_sql.rules.printable import printable
 from emq_sql.worker.records import JobFields
@@ -19,16 +20,19 @@ FORMATS = ("text", "json")
 _FIELDS = "%(levelname)s %(name)s %(message)s"
 
 
-def set_up(level: str, form: str | None, config: Path | None) -> None:
+def set_up(
+    level: str, form: str | None, config: Path | None, fd: int = 2, patience: float = 0.0
+) -> None:
     """Configure logging for this process; `name_jobs` belongs after it.
 
-    `config` is a file of `logging.config.dictConfig` in JSON or TOML, used instead of `level` and
-    `form`. Raises BadSetting for what cannot be had.
+    Records go to a duplicate of `fd`, and nobody who logs waits for whoever reads there (`Lines`,
+    which knows `patience`). `config` is a file of `logging.config.dictConfig` in JSON or TOML, used
+    instead of `level` and `form`; its handlers are the user's. Raises BadSetting for what cannot be
+    had.
     """
     if config is None:
-        stderr = logging.StreamHandler()
-        stderr.setFormatter(_json() if form == "json" else TextFormatter())
-        logging.basicConfig(level=level.upper(), handlers=[stderr], force=True)
+        lines = Lines(_json() if form == "json" else TextFormatter(), fd, patience)
+        logging.basicConfig(level=level.upper(), handlers=[lines], force=True)
     elif form is not None:
         what = f"--log-format {form} and --log-config are both given."
         raise BadSetting(what, hint="Name the formatter in the file, and leave --log-format out.")
@@ -68,7 +72,8 @@ class TextFormatter(logging.Formatter):
             return text
         known = vars(record)
         task, attempts = known.get("task"), known.get("attempts")
-        return f"{text} [job {job} ({task}, attempt {attempts})]"
+        of = f" ({task}, attempt {attempts})" if task is not None else ""
+        return f"{text} [job {job}{of}]"
 
     def format(self, record: logging.LogRecord) -> str:
         """The whole record, its traceback too."""

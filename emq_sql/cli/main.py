@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 import io
 import sys
+from typing import Any
 
 import click
 
 from emq_sql.cli.context import Told
+from emq_sql.cli.streams import open_missing
 
 COMMANDS = {
     "demo": "emq_sql.cli.demo:demo",
@@ -30,6 +32,10 @@ HIDDEN = {"worker-child": "emq_sql.cli.child:worker_child"}
 
 class Lazy(Told):
     """Imports a command's module when it is called, so that an extra is needed only by its own."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        open_missing()
+        return super().main(*args, **kwargs)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return sorted(COMMANDS)

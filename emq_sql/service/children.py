@@ -12,17 +12,24 @@ from emq_sql.worker.processes.serving import serve
 from emq_sql.worker.records import named_worker
 
 
-def run_child(load: Callable[[], tuple[str, Mapping[str, Handler]]]) -> None:
+def run_child(
+    load: Callable[[], tuple[str, Mapping[str, Handler]]],
+    log_to: Callable[[int], None] | None = None,
+) -> None:
     """Run jobs for the worker that started this process (`run_service` with `child`), until it
     lets it go or ends.
 
     `load` answers the schema and the handlers; it is called when this process is tied to its
-    worker already, so that whatever is imported there does not outlive it. Opens no connection of
-    its own. Raises BadSetting when no worker has started this process, and what `load` raises.
+    worker already, so that whatever is imported there does not outlive it. Before that, `log_to` is
+    called with a descriptor to duplicate: the worker's stderr, which becomes that of this process
+    only when it is ready for jobs. Opens no connection of its own.
+    Raises BadSetting when no worker has started this process, and what `load` raises.
     Belongs into the main thread, before anything else is done.
     """
     attached = Attached()
     named_worker(attached.worker)
+    if log_to is not None:
+        log_to(attached.stderr)
     schema, handlers = load()
 
     def complete(handle: object, lease: Lease, result: object) -> None:

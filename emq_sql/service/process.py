@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import logging
-import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import psycopg
 
 from emq_sql.effects.completion import complete_in
 from emq_sql.errors import BadSetting, EmqError
 from emq_sql.protocol.link import Connect, Link
+from emq_sql.service.leaving import flushed, leave
 from emq_sql.service.probes import Probes
 from emq_sql.service.signals import obeyed
 from emq_sql.service.start import checked, facts, first_line
@@ -53,7 +52,7 @@ def run_service(
     be reached for that (the leases end by themselves), or kept refusing, or a control loop could
     not be kept alive, or something hung for `signals.LAST_PATIENCE` seconds after the grace. When
     handlers still run at the end, the process is ended here, since nothing else could end their
-    threads.
+    threads; so it is when what was logged or printed finds no reader.
     With `settings.processes`, `child` is the command that starts a child process: a program that
     calls `run_child` with the same handlers.
     `listen` gives the connection that hears the bell; true: `connect` does. A burst needs none.
@@ -81,7 +80,9 @@ def run_service(
         code = _run(worker, loops, settings, known, bell)
     log.info("worker %s has ended, exit code %d", worker.name, code)
     if worker.hanging:
-        _leave(code, worker.hanging)
+        log.warning("%d handlers still run; the process ends without them", worker.hanging)
+    if not flushed() or worker.hanging:
+        leave(code)
     return code
 
 
@@ -142,11 +143,3 @@ def _bell(
     bell = Bell(listening, schema, queues, worker.wake, worker.pulse, upkeep.errand)
     worker.hear(bell)
     return bell
-
-
-def _leave(code: int, hanging: int) -> NoReturn:
-    log.warning("%d handlers still run; the process ends without them", hanging)
-    logging.shutdown()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)

@@ -58,3 +58,5 @@ def _left(until: float | None) -> float | None:
 
 def _tell() -> None:
     log.error("the worker should have ended by now; it is ended, and its leases end by themselves")
+    for handler in logging.getLogger().handlers:
+        handler.flush()

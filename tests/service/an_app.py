@@ -7,6 +7,8 @@ import json
 import logging
 import logging.config
 import os
+import signal
+import sys
 import threading
 import time
 from pathlib import Path
@@ -111,6 +113,37 @@ async def says_on_the_loop(text: str) -> None:
     """The same, in a coroutine and in a thread that it waits for."""
     await asyncio.sleep(0)
     await asyncio.to_thread(logging.getLogger("shop.mail").warning, "says %s", text)
+
+
+@emq.task
+def prints(text: str) -> None:
+    """Prints, and leaves word of what the standard streams are."""
+    print(text, end="")
+    print(text, file=sys.stderr)
+    places = [str(Path(f"/dev/fd/{fd}").resolve()) for fd in range(3)]
+    (folder / "streams").write_text(" ".join(places))
+
+
+@emq.task
+def prints_a_little(text: str) -> None:
+    """So little that it stays in the buffer."""
+    print(text, end="")
+
+
+@emq.task
+def closes_the_streams(text: str) -> None:
+    """Leaves nothing open that is everybody's, and logs."""
+    sys.stdout.close()
+    sys.stderr.close()
+    logging.shutdown()
+    logging.getLogger("shop.mail").warning("says %s", text)
+
+
+@emq.task(max_attempts=1)
+def dies(text: str) -> None:
+    """Its last words are in the log."""
+    logging.getLogger("shop.mail").warning("says %s", text)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @emq.task(takes_context=True, backoff=3600)

@@ -36,9 +36,15 @@ class Worker:
     def __init__(self, dsn: str, folder: Path, options: tuple[str, ...], env: dict[str, str]):
         self.port = free_port()
         self.log = folder / f"worker{self.port}.log"
+        self._end: int | None = None
         command = ["nohup"] if env.pop("AN_APP_NOHUP", None) else []
         command += [sys.executable, "-m", "emq_sql", "worker", "--app", APP]
         command += ["--poll", "0.1", "--health-port", str(self.port), *options]
+        if env.pop("AN_APP_CLOSED", None):
+            command = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *command]
+        if env.pop("AN_APP_UNREAD", None):
+            os.mkfifo(self.log)
+            self._end = os.open(self.log, os.O_RDWR)  # there is a reader, and it does not read
         with self.log.open("wb") as out:
             self.process = subprocess.Popen(
                 command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, start_new_session=True,
@@ -61,6 +67,8 @@ class Worker:
         return self.ask(path)[0]
 
     def said(self) -> str:
+        if self._end is not None:
+            return "(not read)"
         return self.log.read_text(errors="replace")
 
     def send(self, number: int) -> None:
@@ -74,6 +82,8 @@ class Worker:
             self.process.send_signal(signal.SIGCONT)
             self.process.kill()
             self.process.wait()
+        if self._end is not None:
+            os.close(self._end)
 
 
 @dataclass

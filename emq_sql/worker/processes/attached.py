@@ -31,7 +31,7 @@ class Attached:
 
     When the channel ends, it ends; on Linux the kernel kills it as well, for handlers in C code
     that keep every other thread from running. The signals that stop a worker do nothing here: the
-    worker decides. `worker` is its name.
+    worker decides. `worker` is its name, `stderr` a descriptor of its stderr until `ready`.
     Raises BadSetting when this process was not started by a worker.
     """
 
@@ -41,8 +41,8 @@ class Attached:
             what = f"This command is for the children of a worker ({ENVIRONMENT} is not set)."
             raise BadSetting(what, hint="Start emq worker --processes, which starts them.")
         fd, stderr, self.worker = told.split(":", 2)
-        self._stderr = int(stderr)
-        for inherited in (int(fd), self._stderr):
+        self.stderr = int(stderr)
+        for inherited in (int(fd), self.stderr):
             os.set_inheritable(inherited, False)
         _end_with_parent()
         _ignore_signals()
@@ -60,12 +60,13 @@ class Attached:
 
     def ready(self) -> None:
         """Tell the worker that jobs can be run here; stderr is the worker's from here on."""
-        sys.stderr.flush()
+        with contextlib.suppress(Exception):  # what was imported may have closed or replaced it
+            sys.stderr.flush()
         with contextlib.suppress(OSError):
             said = os.pread(_STDERR, os.lseek(_STDERR, 0, os.SEEK_CUR), 0)
-            os.dup2(self._stderr, _STDERR)
+            os.dup2(self.stderr, _STDERR)
             os.write(_STDERR, said)
-        os.close(self._stderr)
+        os.close(self.stderr)
         _ignore_signals()  # what was imported may have had ideas of its own
         signal.pthread_sigmask(signal.SIG_UNBLOCK, IGNORED)
         self.say({"kind": "ready", "speaks": SPEAKS, "version": version()})
