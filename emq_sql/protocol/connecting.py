@@ -19,14 +19,15 @@ from sqlalchemy.engine import URL, Engine
 from sqlalchemy.engine import Connection as SQLAlchemyConnection
 
 from emq_sql.errors import BadSetting, UnsupportedHandle
+from emq_sql.protocol import opening
 from emq_sql.protocol.adapt import driver_of
-from emq_sql.protocol.troubles import found, may_not_write, named
+from emq_sql.protocol.troubles import found, may_not_write
 
 _SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 _SETTINGS: dict[str, Any] = {
     "prepare_threshold": None, "fallback_application_name": "emq_sql", "client_encoding": "utf8",
 }  # fmt: skip
-_CONNECT_TIMEOUT = 10  # seconds; psycopg's own, 130, outlasts any lease
+_CONNECT_TIMEOUT = 5  # seconds for each address; psycopg's own, 130, outlasts any lease
 _EXAMPLES = 'For example "postgresql://user@host/name" or "host=... dbname=...".'
 
 
@@ -123,19 +124,23 @@ def borrowed(engine: Engine) -> Iterator[psycopg.Connection[Any]]:
         connection.close()
 
 
-def dedicated(engine: Engine) -> psycopg.Connection[Any]:
+def dedicated(engine: Engine, limit: float = opening.LIMIT) -> psycopg.Connection[Any]:
     """A new autocommit connection that belongs to the caller and is not in any pool.
 
-    Made through the engine, so that its events (a password fetched at connect, say) take part.
+    Made as the engine makes its own, its events included (a password fetched at connect, say); the
+    engine's pool has no part in it, however full it is. What is asked while it is opened must be
+    answered within `limit` seconds in all. Raises Retryable when no connection is to be had.
     """
-    connection = _checked_out(engine)
-    driver = driver_of(connection)
-    connection.detach()
-    driver.rollback()
-    driver.autocommit = True
-    driver.prepare_threshold = None
-    if driver.info.encoding != "utf-8":  # an engine of the application's own
-        with named():
+    pool = engine.pool.recreate()  # empty, with the same creator, arguments and events
+    with found(), opening.bounded(limit):
+        made = pool.connect()
+        driver = made.driver_connection
+        assert isinstance(driver, psycopg.Connection)
+        made.detach()
+        driver.rollback()
+        driver.autocommit = True
+        driver.prepare_threshold = None
+        if driver.info.encoding != "utf-8":  # an engine of the application's own
             driver.execute("set client_encoding to 'UTF8'")
     return driver
 

@@ -64,9 +64,10 @@ class Link:
             return self._call(verb, limit)
 
     def _call(self, verb: Callable[[psycopg.Connection[Any]], T], limit: float | None) -> T:
-        connection = self._connection or self._open()
+        limit = self._limit if limit is None else limit
+        connection = self._connection or self._open(limit)
         try:
-            with self._limited(connection, self._limit if limit is None else limit):
+            with self._limited(connection, limit):
                 if self._say_isolation:
                     return self._transaction(connection, verb)
                 return verb(connection)
@@ -86,7 +87,7 @@ class Link:
     def connection(self) -> psycopg.Connection[Any]:
         """The open connection, for what is no transaction (listening)."""
         with self._around():
-            return self._connection or self._open()
+            return self._connection or self._open(self._limit)
 
     def close(self) -> None:
         """Close the connection if there is one; the link may be used again."""
@@ -108,13 +109,13 @@ class Link:
         connection.commit()
         return answer
 
-    def _open(self) -> psycopg.Connection[Any]:
+    def _open(self, limit: float) -> psycopg.Connection[Any]:
         with named():
             connection = self._connection = self._connect()
             connection.prepare_threshold = None  # a pooler may give each call another session
             try:
                 self._calls = CallLimit(connection)
-                with self._limited(connection, self._limit), cursor(connection) as c:
+                with self._limited(connection, limit), cursor(connection) as c:
                     row = c.execute(_SET_UP, [self._application]).fetchone()
             except psycopg.errors.FeatureNotSupported as error:
                 # A standby takes no transaction that is serializable, were it only by default.

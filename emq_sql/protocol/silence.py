@@ -50,6 +50,11 @@ class CallLimit:
         with self._lock:
             self._since = _NEVER
 
+    @property
+    def over(self) -> bool:
+        """Whether the newest call was ended because it was past its limit."""
+        return self._cancelled
+
     def shorten(self, limit: float) -> None:
         """The call under way, if there is one, may take no longer than this in all."""
         self._limit = min(self._limit, limit)  # without the lock: signal handlers come here

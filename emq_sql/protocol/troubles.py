@@ -85,6 +85,8 @@ def found() -> Iterator[None]:
         if isinstance(error.orig, psycopg.Error):
             raise _not_connected(error.orig) from error
         raise
+    except psycopg.Error as error:
+        raise _not_connected(error) from error
     except exc.TimeoutError as error:
         raise Retryable(
             "No connection of the engine's pool became free in time.",
