@@ -52,6 +52,7 @@ class Link:
         self._connection: psycopg.Connection[Any] | None = None
         self._calls: CallLimit | None = None
         self._say_isolation = False
+        self.answered = 0  # calls, so far
 
     def call(self, verb: Callable[[psycopg.Connection[Any]], T], limit: float | None = None) -> T:
         """What `verb(connection)` answers, committed.
@@ -61,7 +62,9 @@ class Link:
         lost, or leads to a server that takes no writes: another one may be the primary by now.
         """
         with self._around():
-            return self._call(verb, limit)
+            answer = self._call(verb, limit)
+        self.answered += 1
+        return answer
 
     def _call(self, verb: Callable[[psycopg.Connection[Any]], T], limit: float | None) -> T:
         limit = self._limit if limit is None else limit

@@ -22,6 +22,7 @@ from emq_sql.errors import (
     EmqError,
     JobsWouldBeLost,
     LeaseLost,
+    PayloadTooLarge,
     Refused,
     Retryable,
     SchemaMissing,
@@ -49,6 +50,8 @@ _GONE = ("57P01", "57P02")
 _UNKNOWN = "40003"
 _FAILED_TRANSACTION = "25P02"
 _ENCODING_CODES = ("22P05", "22021")
+_DATA_CLASSES = ("22", "54")  # data exceptions; over a limit of the server
+_CHECK = "23514"
 _ASK = "Whether it took place is unknown: ask, or repeat it by id."
 _WRITABLE = (
     "A standby, or read-only by a setting of the transaction, role or database: nothing was done,"
@@ -111,6 +114,22 @@ def may_not_write(error: BaseException | None) -> bool:
     if isinstance(error, EmqError):
         error = error.__cause__
     return isinstance(error, psycopg.Error) and error.sqlstate == _READ_ONLY
+
+
+def about_data(error: BaseException) -> bool:
+    """Whether a value that was given cannot be stored, however often it is sent.
+
+    Not a missing right, nor anything else that may be over in a minute.
+    """
+    if isinstance(error, (BadPayload, PayloadTooLarge)):
+        return True
+    cause = error.__cause__
+    if not isinstance(cause, psycopg.Error):
+        return False
+    state = cause.sqlstate
+    if state is None:
+        return isinstance(cause, psycopg.DataError)  # the driver itself could not send it
+    return state[:2] in _DATA_CLASSES or state == _CHECK
 
 
 def _not_connected(error: psycopg.Error) -> EmqError:

@@ -54,6 +54,7 @@ class Maintenance:
         self._stopped = False
         self._woken = threading.Event()
         self._patience = Patience()
+        self._errand_failed = False
 
     def stop(self) -> None:
         """Let `run` return soon."""
@@ -63,8 +64,8 @@ class Maintenance:
     def errand(self, do: Callable[[psycopg.Connection[Any]], None]) -> None:
         """Call `do(connection)` soon, once, in the thread and on the connection of upkeep.
 
-        Another errand takes its place if it was not done yet, and trouble with the database ends
-        it. Any thread may ask.
+        Another errand takes its place if it was not done yet. Trouble with the database ends it,
+        and says nothing of upkeep. Any thread may ask.
         """
         self._errand = do
         self._woken.set()
@@ -79,22 +80,30 @@ class Maintenance:
     def _maintain_in_turn(self) -> None:
         due, full = 0.0, False
         while not self._stopped:
-            try:
-                self._run_errand()
-                if due <= monotonic():
+            self._run_errand()
+            if due <= monotonic():
+                try:
                     full = self._pass(timedelta(0) if full else FRESH * self._interval)
+                except EmqError as error:
+                    due = self._trouble(error)
+                else:
                     due = self._next(full=full)
-                if self._patience.failures:
-                    log.info("upkeep goes on")
-                self._patience.succeeded()
-            except EmqError as error:
-                due = self._trouble(error)
             self._wait(due)
 
     def _run_errand(self) -> None:
         errand, self._errand = self._errand, None
-        if errand is not None:
+        if errand is None:
+            return
+        try:
             self._link.call(errand)
+        except EmqError as error:
+            level = logging.DEBUG if self._errand_failed else logging.WARNING
+            log.log(level, "the bell cannot be rung to see whether it is heard: %s", error)
+            self._errand_failed = True
+        else:
+            if self._errand_failed:
+                log.info("the bell can be rung again")
+            self._errand_failed = False
 
     def _wait(self, due: float) -> None:
         """Until then, an errand, or `stop`."""
@@ -103,6 +112,9 @@ class Maintenance:
             self._woken.clear()
 
     def _next(self, *, full: bool) -> float:
+        if self._patience.failures:
+            log.info("upkeep goes on")
+        self._patience.succeeded()
         pause = 0.0 if full else self._patience.jittered(self._interval)
         self._beat(pause, None)
         return monotonic() + pause

@@ -204,6 +204,8 @@ class Held:
         with self._changed:
             if not entry.own_is_open():
                 entry.own = None
+                entry.lapsed = False  # and watched like any other
+                self._poke()
 
     def ended(self, entry: Entry) -> None:
         """A job that its handler completed is not ours any more: nothing is left to extend."""
@@ -223,7 +225,11 @@ class Held:
             self._keeping = keeping
 
     def take_expired(self, now: float) -> tuple[list[Entry], list[Entry], float | None]:
-        """(just lapsed, just timed out, when to look again); each is named once."""
+        """(just lapsed, just timed out, when to look again); each is named once.
+
+        A run that has ended, or whose completion its handler has sent, is not named as lapsed: that
+        is told by what becomes of it. Until it is known claiming stops all the same.
+        """
         lapsed: list[Entry] = []
         timed_out: list[Entry] = []
         soonest: float | None = None
@@ -233,7 +239,8 @@ class Held:
                     if entry.lapses <= now:
                         entry.lapsed = True
                         self._keeping = False
-                        lapsed.append(entry)
+                        if not entry.decided and entry.own is None:
+                            lapsed.append(entry)
                     else:
                         soonest = entry.lapses if soonest is None else min(soonest, entry.lapses)
                 if entry.timeout_at is not None:

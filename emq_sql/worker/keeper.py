@@ -12,7 +12,7 @@ import psycopg
 
 from emq_sql.crashpoints import crash_point
 from emq_sql.errors import EmqError, Refused, SchemaError
-from emq_sql.job import KeepAnswer
+from emq_sql.job import KeepAnswer, Outcome
 from emq_sql.protocol import holding
 from emq_sql.protocol.link import Link
 from emq_sql.protocol.patience import Patience
@@ -27,6 +27,7 @@ log = logging.getLogger("emq_sql.worker.keeper")
 SEEN_EVERY = 10.0
 MOST_REFUSALS = 10  # in a row: about half a minute
 SHORTEST_CALL = 2.0  # seconds; a busy database is no dead one
+IDLE_CALL = 5.0  # seconds at most for what extends nothing: jobs may be claimed meanwhile
 
 
 class Keeper:
@@ -34,7 +35,7 @@ class Keeper:
 
     The same statement says what operators want: whose lease is lost or cancelled is told, and then
     ended by `stop`; paused queues are written down. A loss is a normal thing and ends nothing else.
-    Idle it sends nothing but `seen`, every ten seconds. `changed` is called when claiming may go
+    Idle it sends little but `seen`, every ten seconds. `changed` is called when claiming may go
     on, after a time in which no extension came through, and when the server has refused so often
     that there is no hope: `gave_up` then says why, and nobody should hold leases here.
     """
@@ -57,6 +58,8 @@ class Keeper:
         self._stop = stop
         self._seen = seen
         self._seen_due = 0.0
+        self._unseen = self._doubtful = False
+        self._shortest = float("inf")
         self._changed = changed
         self._pulse = pulse
         self._patience = Patience()
@@ -81,8 +84,9 @@ class Keeper:
         while not self._stopped.is_set():
             version = self._held.version()
             try:
-                wait = self._turn()
-                self._succeeded()
+                wait, answered = self._turn()
+                if answered:
+                    self._succeeded()
             except EmqError as error:
                 self._keeps(leases=False)
                 self._count(error)
@@ -110,13 +114,14 @@ class Keeper:
     def _succeeded(self) -> None:
         self._refusals = 0
         if self._patience.failures:
-            log.info("leases are extended again")
+            log.info("leases can be extended again")
             self._patience.succeeded()
         if not self._held.keeping:
             self._keeps(leases=True)
             self._changed()
 
-    def _turn(self) -> float:
+    def _turn(self) -> tuple[float, bool]:
+        """When to look again, and whether it was answered that leases can be extended."""
         usual, wished, completing, soonest = self._held.take_due(monotonic())
         try:
             for entry in completing:
@@ -128,33 +133,53 @@ class Keeper:
         finally:
             self._held.put_down([*usual, *wished, *completing], "keeper")
         if usual or wished or completing:
-            return 0.0  # look again: when they are due next is known only now
-        now = monotonic()
-        if not self._held.keeping or self._seen_due <= now:
+            # Look again: when they are due next is known only now.
+            return 0.0, bool(usual or wished)
+        asks = self._doubtful or not self._held.keeping
+        if asks:
+            self._ask()
+        elif self._seen_due <= monotonic():
             self._show()
-            self._seen_due = now + SEEN_EVERY
-        wait = self._seen_due - now
-        return wait if soonest is None else max(min(wait, soonest - now), 0.001)
+        now = monotonic()
+        wait = 0.0 if self._doubtful else self._seen_due - now
+        return max(wait if soonest is None else min(wait, soonest - now), 0.001), asks
+
+    def _ask(self) -> None:
+        """Extend nothing: whether that works, and which queues are paused."""
+        sent = monotonic()
+        _, paused = self._link.call(
+            lambda conn: holding.keep(conn, self._schema, [], self._queues, own=True),
+            self._idle_limit(),
+        )
+        self._doubtful = False
+        self._note_pauses(paused, sent)
 
     def _show(self) -> None:
+        """Trouble with it is none with the leases: whether they can be extended is asked next, if
+        no extension is due by then. So are the pauses, whose last word else stays for ever.
+        """
+        self._seen_due = monotonic() + SEEN_EVERY
         try:
-            self._link.call(self._seen)
-        except Refused as error:
-            log.warning("the worker cannot show itself: %s", error)
-        if self._held.pauses.known_at():  # with no lease to extend it would stay the last word
-            sent = monotonic()
-            _, paused = self._link.call(
-                lambda conn: holding.keep(conn, self._schema, [], self._queues, own=True)
-            )
-            self._note_pauses(paused, sent)
+            self._link.call(self._seen, self._idle_limit())
+        except EmqError as error:
+            level = logging.DEBUG if self._unseen else logging.WARNING
+            log.log(level, "the worker cannot show itself: %s", error)
+            self._unseen = True
+        else:
+            if self._unseen:
+                log.info("the worker shows itself again")
+            self._unseen = False
+        self._doubtful = self._unseen or bool(self._held.pauses.known_at())
+
+    def _idle_limit(self) -> float:
+        leases = [entry.lease.lease.total_seconds() for entry in self._held.entries()]
+        self._shortest = min([self._shortest, *leases])
+        return min(max(self._shortest / 4, SHORTEST_CALL), IDLE_CALL)
 
     def _must_extend(self, entry: Entry) -> bool:
         if self._held.may_wait(entry, monotonic()):
             return False
-        outcome = self._link.call(
-            lambda conn: holding.outcome(conn, self._schema, entry.lease.id, entry.lease.fence),
-            _limit([entry]),
-        )
+        outcome = self._outcome(entry)
         if outcome == "yours":
             self._held.rolled_back(entry)
             return True
@@ -162,6 +187,12 @@ class Keeper:
         if outcome != "completed":
             self._gone(entry, "cancelled" if outcome == "cancelled" else "lost")
         return False
+
+    def _outcome(self, entry: Entry) -> Outcome:
+        return self._link.call(
+            lambda conn: holding.outcome(conn, self._schema, entry.lease.id, entry.lease.fence),
+            _limit([entry]),
+        )
 
     def _extend(self, entries: Sequence[Entry], ask: Ask | None = None) -> None:
         if not entries:
@@ -176,9 +207,21 @@ class Keeper:
         crash_point("during-extend")
         self._held.extended(entries, answers, sent, ask)
         for entry, answer in zip(entries, answers, strict=True):
-            if answer in {"lost", "cancelled"}:
+            if answer in {"lost", "cancelled"} and not self._completed(entry):
                 self._gone(entry, answer)
         self._note_pauses(paused, sent)
+
+    def _completed(self, entry: Entry) -> bool:
+        """Whether it was refused because its run had completed it while the extension was on its
+        way. Then nothing was lost.
+        """
+        if not (entry.completing or entry.decided):
+            return False
+        try:
+            return self._outcome(entry) == "completed"
+        except EmqError as error:
+            log.debug("what became of %s is not known: %s", entry, error)
+            return False
 
     def _gone(self, entry: Entry, answer: KeepAnswer) -> None:
         if answer == "cancelled":

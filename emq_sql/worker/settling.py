@@ -15,6 +15,7 @@ from emq_sql.errors import BadInput, EmqError, Refused
 from emq_sql.job import Answer, Outcome, PutBackAnswer
 from emq_sql.protocol import holding
 from emq_sql.protocol.link import Link
+from emq_sql.protocol.troubles import about_data
 from emq_sql.rules.payload import UNSTORABLE
 from emq_sql.rules.printable import printable
 from emq_sql.rules.verdict import Completed, Failed
@@ -50,6 +51,7 @@ class Settler:
         self._schema = schema
         self._held = held
         self._waiting: list[Settlement] = []
+        self.refusals = 0  # calls refused as a whole, so far
 
     def add(self, settlement: Settlement) -> None:
         """One more to settle."""
@@ -96,16 +98,20 @@ class Settler:
     def refused(self, batch: Sequence[Settlement], error: Refused | BadInput) -> None:
         """The server refused a statement about these, perhaps because of one of them.
 
-        Each is sent again by itself, a completion at last without its result; only the end of the
-        lease ends the attempts.
+        Each is sent again by itself, a completion without its result when it is that which cannot
+        be stored; only the end of the lease ends the attempts.
         """
+        data = about_data(error)
+        self.refusals += not data
         for settlement in batch:
             settlement.refusals += 1
             settlement.not_before = monotonic() + min(0.1 * settlement.refusals, 5.0)
             entry = settlement.entry
             extra = about(entry.claimed)
             log.error("%s cannot be settled, it is tried again: %s", entry, error, extra=extra)
-            if isinstance(settlement.ending, Completed) and settlement.refusals > 1:
+            alone = len(batch) == 1 and settlement.refusals > 1
+            if data and alone and isinstance(settlement.ending, Completed):
+                log.error("%s: its result cannot be stored and is dropped", entry, extra=extra)
                 settlement.ending = Completed(json.dumps({UNSTORABLE: "the database refused it"}))
 
     def unsure(self, batch: Sequence[Settlement]) -> None:

@@ -23,15 +23,17 @@ class Trying:
         self.again_at = 0.0
         self.trouble: EmqError | None = None
 
-    def once(self, turn: Callable[[float], None]) -> None:
+    def once(self, turn: Callable[[float], bool]) -> None:
         """Take a turn, unless the pause after a failed one is not over.
 
-        Raises Refused or a SchemaError when the server refuses again and again.
+        `turn` says whether the database answered all that it was asked, and was asked something:
+        only that ends the trouble. Raises Refused or a SchemaError when the server refuses again
+        and again.
         """
         if monotonic() < self.again_at:
             return
         try:
-            turn(monotonic())
+            answered = turn(monotonic())
         except (Refused, SchemaError) as error:
             self._refusals += 1
             self._failed(error)
@@ -40,17 +42,21 @@ class Trying:
         except EmqError as error:
             self._failed(error)
         else:
-            if self._patience.failures:
-                log.info("the database answers again")
-            self._patience.succeeded()
-            self._refusals, self.trouble = 0, None
+            if answered:
+                self._succeeded()
 
-    def quietly(self, turn: Callable[[float], None]) -> None:
+    def quietly(self, turn: Callable[[float], bool]) -> None:
         """The same, and refusals are waited out like everything else."""
         try:
             self.once(turn)
         except EmqError as error:
             log.debug("refused once more at the end: %s", error)
+
+    def _succeeded(self) -> None:
+        if self._patience.failures:
+            log.info("the database answers again")
+        self._patience.succeeded()
+        self._refusals, self.trouble = 0, None
 
     def _failed(self, error: EmqError) -> None:
         pause = self._patience.pause()

@@ -46,7 +46,7 @@ class Watch:
                 tell(entry, "lease lost", "no extension within its lease")
             for entry in timed_out:
                 self._time_out(entry)
-            if lapsed:
+            if not self._held.keeping:
                 self._pulse.keeps(leases=False)
             until = LONGEST_WAIT if soonest is None else soonest - now
             wait = min(max(until, 0.0), LONGEST_WAIT)

@@ -169,8 +169,9 @@ class Worker:
 
     def _over(self) -> bool:
         idle = self._idle()
-        if self._drain_by is not None:
-            return idle or monotonic() >= self._drain_by
+        if self._drain_by is not None:  # claims that may have committed are waited for afterwards
+            left = len(self._held) or len(self._settler)
+            return not left or monotonic() >= self._drain_by
         return self._settings.burst and idle and self._claimer.all_empty
 
     def _idle(self) -> bool:
@@ -211,7 +212,13 @@ class Worker:
             due = min(due, until)
         return max(min(due - now, LONGEST_WAIT), 0.0)
 
-    def _turn(self, now: float) -> None:
+    def _turn(self, now: float) -> bool:
+        """Whether the database was asked something in it, and refused nothing as a whole."""
+        answered, refused = self._link.answered, self._settler.refusals
+        self._settle_and_claim(now)
+        return self._link.answered > answered and self._settler.refusals == refused
+
+    def _settle_and_claim(self, now: float) -> None:
         if self._claimer.doubts:
             self._take_in(self._claimer.read_back(self._link.call, now))
         batch = self._settler.completions(now)
@@ -297,6 +304,9 @@ class Worker:
         self._drain_by = self._drain_by or monotonic()
         for entry in self._held.entries():
             self._intake.release(entry)
+        if self._claimer.doubts:
+            said = "a claim was not answered: for %g s at most it is asked for what it may hold"
+            log.info(said, RELEASE_PATIENCE)
         while not self._idle() and monotonic() < until:
             self._read_inbox(until)
             self._trying.quietly(self._turn)

@@ -59,7 +59,7 @@ def test_a_server_that_does_not_answer_is_waited_for_ten_seconds_unless_the_sett
     dsn = db.dsn if given is None else f"{db.dsn}&connect_timeout={given}"
     emq = EMQ(forms(dsn)[form])
     with emq.connection() as conn:
-        assert conn.info.get_parameters()["connect_timeout"] == (given or "10")
+        assert conn.info.get_parameters()["connect_timeout"] == (given or "5")
     emq.engine.dispose()
 
 
