@@ -28,8 +28,9 @@ from tests.integrations.an_app import ROOT, App, offline, our_config
 from tests.integrations.catalog import catalog
 from tests.plugins.databases import Database
 
-UP = "upgrade_emq(op, from_version=0, to_version=2)"
-DOWN = "downgrade_emq(op, from_version=2, to_version=0)"
+NEWEST = steps.newest()
+UP = f"upgrade_emq(op, from_version=0, to_version={NEWEST})"
+DOWN = f"downgrade_emq(op, from_version={NEWEST}, to_version=0)"
 ORDERS = "op.create_table('orders', sa.Column('id', sa.Integer, primary_key=True))"
 WITHOUT_ORDERS = "op.drop_table('orders')"
 
@@ -74,7 +75,7 @@ def test_the_printed_sql_makes_the_same_schema_through_a_driver(
     conn.execute(script.encode())
     assert catalog(conn) == catalog(db.connect())
     output = io.StringIO()
-    back = offline(our_config("unused", output), "0002:base", output, down=True)
+    back = offline(our_config("unused", output), f"{NEWEST:04d}:base", output, down=True)
     conn.execute(back.encode())
     assert not any(catalog(conn).values())
 
