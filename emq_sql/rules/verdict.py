@@ -6,6 +6,7 @@ its failures and lost leases in the same statement that puts it back.
 
 from __future__ import annotations
 
+import contextlib
 import random
 import re
 import traceback
@@ -14,8 +15,10 @@ from datetime import timedelta
 
 from emq_sql.rules.backoff import DEFAULT, Policy, delay
 from emq_sql.rules.payload import RESULT_LIMIT, storable_result
+from emq_sql.rules.printable import on_one_line
 
 ERROR_LIMIT = 8_192
+HEADLINE_LIMIT = 300
 
 _UNSTORABLE_TEXT = re.compile("[\0\ud800-\udfff]")
 _TAIL_SHARE = 0.6  # the end of a traceback says most: the innermost calls and the exception
@@ -30,10 +33,14 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The handler raised; `error` tells about it and `delay` is the wait before a retry."""
+    """The handler raised; `error` tells about it and `delay` is the wait before a retry.
+
+    `headline` is the one line of it that a log has room for.
+    """
 
     error: str
     delay: timedelta
+    headline: str = ""
 
 
 Verdict = Completed | Failed
@@ -63,7 +70,7 @@ def raised(
         wait = delay(DEFAULT, failures + 1, rng)
         note = storable(f"The backoff raised {_summary(trouble)[:300]}; the default one is used.\n")
         text = note + shortened(text, ERROR_LIMIT - len(note.encode()))
-    return Failed(text, wait)
+    return Failed(text, wait, headline(error))
 
 
 def error_text(error: BaseException, limit: int = ERROR_LIMIT) -> str:
@@ -77,6 +84,25 @@ def error_text(error: BaseException, limit: int = ERROR_LIMIT) -> str:
     except BaseException:  # noqa: BLE001 - an exception may break the very code that prints it
         text = f"{_summary(error)}\n(its traceback could not be printed)\n"
     return shortened(storable(text), limit)
+
+
+def headline(error: BaseException) -> str:
+    """The type of an exception and the first line of what it says, printable, on one line.
+
+    Of a chain that is the exception which arrived; a group names its first one too. Never raises.
+    """
+    said = _headline(error)
+    if issubclass(type(error), BaseExceptionGroup):
+        with contextlib.suppress(BaseException):  # a class of the application's own
+            first = _headline(error.exceptions[0])  # type: ignore[attr-defined]
+            said = f"{said[: HEADLINE_LIMIT // 2]}; the first is {first}"
+    return first_line(said)
+
+
+def first_line(text: str) -> str:
+    """The first line of a text that is not blank, as `headline` has it."""
+    line = next((line for line in text.splitlines() if line.strip()), "").strip()
+    return on_one_line(storable(line[:HEADLINE_LIMIT]))[:HEADLINE_LIMIT]
 
 
 def storable(text: str) -> str:
@@ -104,6 +130,18 @@ def shortened(text: str, limit: int) -> str:
 
 def _gap(size: int) -> str:
     return f"\n... {size:,} bytes left out ...\n"
+
+
+def _headline(error: BaseException) -> str:
+    kind = type(error)
+    name = kind.__qualname__
+    if kind.__module__ not in {"builtins", "__main__"}:
+        name = f"{kind.__module__}.{name}"
+    try:
+        said = first_line(str(error))
+    except BaseException:  # noqa: BLE001 - a broken __str__ must not hide which error it was
+        said = ""
+    return f"{name}: {said}" if said else name
 
 
 def _summary(error: BaseException) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from emq_sql.rules.verdict import Completed, Failed
+from emq_sql.rules.verdict import Completed, Failed, first_line
 from emq_sql.worker.entry import Entry
 
 
@@ -47,6 +47,13 @@ class RefusedInHandler:
 
 
 Ending = Completed | Failed | Snoozed | Released | Stalled | CompletedByHandler | RefusedInHandler
+
+
+def in_short(ending: Ending) -> str:
+    """What one line of the log says of a run that failed or stalled."""
+    if isinstance(ending, Failed) and ending.headline:
+        return ending.headline
+    return first_line(ending.error) if isinstance(ending, (Failed, Stalled)) else ""
 
 
 @dataclass(slots=True, eq=False)

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from typing import Protocol
 
-from emq_sql.rules.verdict import Completed, Failed
+from emq_sql.rules.verdict import Completed, Failed, headline
 from emq_sql.worker.endings import Ending
 from emq_sql.worker.entry import Entry
 from emq_sql.worker.held import Held
@@ -79,6 +79,7 @@ def left_to_settle(
     if trouble is not None and told is None:
         extra = about(entry.claimed)
         log.warning(
-            "%s was settled before; its handler then raised %r", entry, trouble, extra=extra
-        )
+            "%s was settled before; its handler then raised %s",
+            entry, headline(trouble), extra=extra,
+        )  # fmt: skip
     return None

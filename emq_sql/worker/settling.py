@@ -17,16 +17,15 @@ from emq_sql.protocol import holding
 from emq_sql.protocol.link import Link
 from emq_sql.protocol.troubles import about_data
 from emq_sql.rules.payload import UNSTORABLE
-from emq_sql.rules.printable import printable
 from emq_sql.rules.verdict import Completed, Failed
 from emq_sql.worker.endings import (
     CompletedByHandler,
-    Ending,
     RefusedInHandler,
     Released,
     Settlement,
     Snoozed,
     Stalled,
+    in_short,
 )
 from emq_sql.worker.held import Held
 from emq_sql.worker.records import about
@@ -201,15 +200,13 @@ class Settler:
         if outcome == "completed":
             crash_point("after-complete")
             if isinstance(ending, CompletedByHandler) and ending.raised:
-                raised = _last_line(ending.failed)
+                raised = in_short(ending.failed)
                 log.warning(
                     "%s had completed when its handler raised: %s", entry, raised, extra=extra
                 )
             self._close(settlement)
         elif outcome == "yours":
             # Not committed: rolled back, or still open, and then the row is busy until it is known.
-            said = "%s: its own completion is not committed, it counts as failed"
-            log.warning(said, entry, extra=extra)
             settlement.ending = ending.failed
         else:
             # The fence is stale for good, so this can only be refused. The refusal in the handler's
@@ -241,21 +238,27 @@ class Settler:
         if answer is None:
             return
         if answer == "busy":
+            if entry.completing and settlement.asked == 0:
+                said = "%s: its own completion is not committed yet; its row is asked for until the"
+                log.warning(f"{said} transaction that holds it has ended", entry, extra=extra)
             pause = min(_BUSY_FIRST * 2 ** min(settlement.asked, 10), _BUSY_LONGEST)
             settlement.asked += 1
             settlement.not_before = monotonic() + pause
             return
+        if entry.completing and isinstance(settlement.ending, Failed) and answer != "lost":
+            said = "%s: its own completion was not committed, it counts as failed"
+            log.warning(said, entry, extra=extra)
         if answer == "lost":
             self._lost(settlement)
         elif answer == "dead":
-            said = _last_line(settlement.ending)
+            said = in_short(settlement.ending)
             log.error("%s is a dead letter: %s", entry, said, extra=extra)
         elif isinstance(settlement.ending, Failed):
             delay = settlement.ending.delay.total_seconds()
-            said = _last_line(settlement.ending)
+            said = in_short(settlement.ending)
             log.warning("%s failed and waits %.1f s: %s", entry, delay, said, extra=extra)
         elif isinstance(settlement.ending, Stalled):
-            said = _last_line(settlement.ending)
+            said = in_short(settlement.ending)
             log.warning("%s stalled and is pending again: %s", entry, said, extra=extra)
         self._close(settlement)
 
@@ -275,8 +278,3 @@ class Settler:
     def _close(self, settlement: Settlement) -> None:
         self._waiting.remove(settlement)
         self._held.remove(settlement.entry)
-
-
-def _last_line(ending: Ending) -> str:
-    text = ending.error if isinstance(ending, (Failed, Stalled)) else ""
-    return printable(text.strip().rpartition("\n")[2][:300])

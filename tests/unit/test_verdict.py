@@ -16,9 +16,11 @@ from emq_sql.rules.backoff import Backoff
 from emq_sql.rules.payload import UNSTORABLE
 from emq_sql.rules.verdict import (
     ERROR_LIMIT,
+    HEADLINE_LIMIT,
     Completed,
     Failed,
     error_text,
+    headline,
     raised,
     returned,
     shortened,
@@ -136,3 +138,51 @@ def test_storable_text_keeps_its_length_and_every_good_character(text: str) -> N
     assert len(good) == len(text)
     assert all(b in (a, "\ufffd") for a, b in zip(text, good, strict=True))
     assert storable(good) == good
+
+
+class Silent(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("not even this")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            ValueError("no such order\n(Background at: https://a)\n+---"),
+            "ValueError: no such order",
+        ),
+        (ValueError("\n\n  second line\n"), "ValueError: second line"),
+        (ValueError(), "ValueError"),
+        (json.JSONDecodeError("bad", "x", 0), "json.decoder.JSONDecodeError: bad: line 1"),
+        (Silent("x"), f"{Silent.__module__}.Silent"),
+        (
+            ExceptionGroup("two\nof them", [KeyError("k"), ValueError("v")]),
+            "ExceptionGroup: two; the first is KeyError: 'k'",
+        ),
+        (ValueError("\x1b[2J\0"), "ValueError: \\x1b[2J"),
+    ],
+)
+def test_the_headline_is_the_type_and_the_first_line_of_what_is_said(
+    error: BaseException, said: str
+) -> None:
+    assert headline(error).startswith(said)
+
+
+def test_the_headline_is_of_the_exception_that_arrived() -> None:
+    def chained() -> None:
+        try:
+            fail("the cause\nof it")
+        except ValueError as error:
+            raise LookupError("the outermost\nerror") from error
+
+    verdict = raised(error_of(chained), 0, None, random.Random(0))
+    assert verdict.headline == "LookupError: the outermost"
+
+
+@given(NASTY_TEXT)
+def test_a_headline_is_one_short_printable_line(text: str) -> None:
+    for error in (ValueError(text), ExceptionGroup("g", [ValueError(text * 99)])):
+        said = headline(error)
+        assert said.isprintable()
+        assert len(said) <= HEADLINE_LIMIT

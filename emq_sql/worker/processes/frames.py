@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from emq_sql.job import Claimed, Lease
-from emq_sql.rules.verdict import ERROR_LIMIT, Completed, Failed, shortened, storable
+from emq_sql.rules.verdict import ERROR_LIMIT, Completed, Failed, first_line, shortened, storable
 from emq_sql.worker.endings import CompletedByHandler, Ending, RefusedInHandler
 from emq_sql.worker.processes.channel import Rubbish
 
@@ -92,12 +92,15 @@ def microseconds(length: timedelta) -> int:
 
 
 def _failed_content(failed: Failed) -> dict[str, Any]:
-    return {"error": failed.error, "delay": microseconds(failed.delay)}
+    return {
+        "error": failed.error, "delay": microseconds(failed.delay), "headline": failed.headline,
+    }  # fmt: skip
 
 
 def _failed_of(content: dict[str, Any]) -> Failed:
     error = shortened(storable(_text(content["error"])), ERROR_LIMIT)
-    return Failed(error, timedelta(microseconds=content["delay"]))
+    headline = first_line(_text(content.get("headline", "")))
+    return Failed(error, timedelta(microseconds=content["delay"]), headline)
 
 
 def _text(value: object) -> str:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emq_sql.job import Claimed, Lease
-from emq_sql.rules.verdict import Completed, Failed
+from emq_sql.rules.verdict import Completed, Failed, first_line
 from emq_sql.worker.endings import CompletedByHandler, Ending, RefusedInHandler
 from emq_sql.worker.handler import Handler
 from emq_sql.worker.held import Held
@@ -31,7 +31,8 @@ JSON = st.recursive(
 OBJECTS = st.dictionaries(PLAIN_TEXT, JSON, max_size=4)
 INSTANTS = st.datetimes(timezones=st.just(UTC))
 LENGTHS = st.timedeltas(timedelta(0), timedelta(days=3653))
-FAILURES = st.builds(Failed, PLAIN_TEXT.map(lambda text: text[:500]), LENGTHS)
+HEADLINES = PLAIN_TEXT.map(first_line)
+FAILURES = st.builds(Failed, PLAIN_TEXT.map(lambda text: text[:500]), LENGTHS, HEADLINES)
 LEASES = st.builds(
     Lease, st.uuids(), st.integers(1, 2**63 - 1), st.integers(1, 99), INSTANTS, LENGTHS
 )
@@ -70,8 +71,11 @@ def test_an_ending_arrives_as_the_child_told_it(ending: Ending) -> None:
 
 @given(NASTY_TEXT)
 def test_an_error_from_a_child_can_be_stored_whatever_it_says(text: str) -> None:
-    failed = ending_of(travelled({"how": "failed", "error": text * 50, "delay": 0}))
+    failed = ending_of(
+        travelled({"how": "failed", "error": text * 50, "delay": 0, "headline": text})
+    )
     assert isinstance(failed, Failed)
+    assert failed.headline.isprintable()
     assert len(failed.error.encode()) <= 8192
     assert "\0" not in failed.error
 
