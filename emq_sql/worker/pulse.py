@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Literal
 
@@ -56,7 +56,6 @@ class _Work:
     held: int = 0
     busy: bool = False
     busy_at: float | None = None
-    unknown: dict[str, int] = field(default_factory=dict)
 
 
 class Pulse:
@@ -71,6 +70,7 @@ class Pulse:
         self._loops: dict[LoopName, Said] = {}
         self._claimed_at: float | None = None
         self._work = _Work()
+        self._unknown: dict[str, int] = {}
         self._draining = False
         self._keeping = True
         self._bell = False
@@ -124,14 +124,14 @@ class Pulse:
         # A slot that a hung handler keeps, or whose process is gone, is no work.
         busy = used >= slots and held > 0
         busy_at = self._clock() if busy or was.busy else was.busy_at
-        self._work = _Work(slots, used, held, busy, busy_at, was.unknown)
+        self._work = _Work(slots, used, held, busy, busy_at)
 
     def knows_not(self, task: str) -> None:
-        """A job came whose task this worker does not know."""
-        known = self._work.unknown
+        """A job came whose task this worker does not know; from one thread at a time."""
+        known = self._unknown
         if task not in known and len(known) >= MOST_UNKNOWN:
             task = OTHERS
-        self._work.unknown = {**known, task: known.get(task, 0) + 1}
+        self._unknown = {**known, task: known.get(task, 0) + 1}
 
     def drains(self) -> None:
         """Nothing more is claimed from here on."""
@@ -165,7 +165,7 @@ class Pulse:
             slots=work.slots,
             used=work.used,
             held=work.held,
-            unknown=dict(work.unknown),
+            unknown=dict(self._unknown),
         )
 
     def _moves(self, loop: LoopName, now: float, due: float) -> None:

@@ -34,6 +34,7 @@ from emq_sql.worker.records import about
 from emq_sql.worker.settings import WorkerSettings
 from emq_sql.worker.settling import Settler
 from emq_sql.worker.trying import Trying
+from emq_sql.worker.unknown import Unknown
 from emq_sql.worker.watch import Watch
 
 CompleteIn = Callable[[object, str, Lease, object], None]
@@ -80,7 +81,8 @@ class Worker:
         self._inbox: SimpleQueue[Settlement | str | None] = SimpleQueue()
         self._executor = (make_executor or self._in_process)(self._held, self._ended)
         self._claimer = Claimer(settings, schema, handlers)
-        self._intake = Intake(self._held, self._executor, self._ended, self.pulse)
+        self._unknown = Unknown(self.pulse)
+        self._intake = Intake(self._held, self._executor, self._ended, self._unknown)
         self._presence = Presence(schema, self.name, settings)
         self._trying = Trying()
         self._drain_by: float | None = None
@@ -123,6 +125,10 @@ class Worker:
         """There may be jobs in this queue (None: in any)."""
         self._inbox.put("" if queue is None else queue)
 
+    def unknown(self, entry: Entry, who: str) -> None:
+        """`who`, a child of this worker, knows no such task as this job's; from any thread."""
+        self._unknown.met(entry, who)
+
     def hear(self, bell: Bell) -> None:
         """Tell this bell, which calls `wake`, which queues are waited for. Before `run`."""
         self._claimer.bell = bell
@@ -156,7 +162,7 @@ class Worker:
                 self._trying.once(self._turn)
         finally:
             self._release_all()
-            self._executor.close()
+            self._close_executor()
             watching.stop()
             keeping.stop(RELEASE_PATIENCE)
             self._presence.gone(self._link)
@@ -294,6 +300,12 @@ class Worker:
             self._complete_in(handle, self._schema, lease, result)
 
         return InProcess(self._settings.slots, held, complete, ended)
+
+    def _close_executor(self) -> None:
+        try:
+            self._executor.close()
+        except Exception:  # what keeps leases has yet to end
+            log.exception("what runs handlers could not be closed")
 
     def _ended(self, entry: Entry, ending: Ending | None) -> None:
         self._inbox.put(None if ending is None else Settlement(entry, ending))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -163,6 +165,77 @@ def test_a_completion_that_commits_after_the_handler_has_returned_is_accepted(
     assert bench.rows("select max(attempts), max(failures) from emq.archive") == [(1, 0)]
     assert bench.rows("select count(*) from emq.refusal") == [(0,)]
     left_open[0].close()
+
+
+def test_an_open_completion_is_said_to_be_open_and_a_failure_only_once_it_is_one(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    left_open: list[psycopg.Connection[Any]] = []
+    said_open, said_failed = "its own completion is not committed yet", "it counts as failed"
+
+    def sloppy(job: Job) -> None:
+        connection = psycopg.connect(bench.db.dsn)
+        job.complete(connection)
+        left_open.append(connection)
+
+    def until(true: Callable[[], bool]) -> None:
+        end = time.monotonic() + 20
+        while not true():
+            assert time.monotonic() < end, caplog.text
+            time.sleep(0.01)
+
+    task = bench.task(sloppy, takes_context=True, backoff=3600)
+    bench.enqueue(task)
+    bench.start()
+    until(lambda: said_open in caplog.text)
+    assert said_failed not in caplog.text
+    left_open[0].commit()
+    bench.until(ARCHIVED, 1)
+    bench.enqueue(task)
+    until(lambda: caplog.text.count(said_open) == 2)
+    assert said_failed not in caplog.text
+    left_open[1].rollback()
+    bench.until("select count(*) = 1 from emq.scheduled")
+    until(lambda: caplog.text.count(said_failed) == 1)
+    for connection in left_open:
+        connection.close()
+
+
+def test_of_a_failure_the_log_says_the_type_and_the_first_line(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    def raises() -> None:
+        raise ValueError("the order is gone\nask later\n+-----")
+
+    bench.enqueue(bench.task(raises, backoff=3600))
+    bench.start()
+    bench.until("select count(*) = 1 from emq.scheduled")
+    bench.close()
+    assert "s: ValueError: the order is gone\n" in caplog.text
+    assert "+-----" not in caplog.text
+
+
+def test_a_fault_in_stopping_one_run_keeps_no_other_from_being_released(bench: Bench) -> None:
+    go = threading.Event()
+    bench.enqueue(bench.task(lambda: go.wait(20) and None), n=3)
+    worker = bench.start(concurrency=3)
+    bench.until("select count(*) = 3 from emq.active")
+    executor: Any = worker._executor
+    stop, stopped = executor.stop, []
+
+    def fails_once(entry: Any, ending: Any) -> None:
+        stopped.append(entry)
+        if len(stopped) == 1:
+            raise RuntimeError("nothing is there")
+        stop(entry, ending)
+
+    executor.stop = fails_once
+    worker.release_now()
+    bench.running[-1][1].join(20)
+    assert worker.released_all
+    assert len(stopped) == 3
+    assert bench.rows("select count(*), max(attempts) from emq.pending") == [(3, 1)]
+    go.set()
 
 
 def test_a_handler_may_run_on_after_the_commit_of_its_completion(bench: Bench) -> None:

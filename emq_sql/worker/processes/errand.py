@@ -51,6 +51,7 @@ class Errand:
         self.entry = entry
         self.started = False
         self.over = False
+        self.unknown = False  # the child has no such task
         self.ending: Ending | None = None
         self.told = False
         self.stopped = False
@@ -91,9 +92,11 @@ class Errand:
         elif kind == "put down":
             held.put_down([entry], "handler")
         else:
-            unknown = frame["how"] == "unknown task"
-            delay = unknown_task_delay(entry.lease.attempts)
-            self.ending = Snoozed(delay) if unknown else ending_of(frame)
+            if frame["how"] == "unknown task":
+                self.unknown = True
+                self.ending = Snoozed(unknown_task_delay(entry.lease.attempts))
+            else:
+                self.ending = ending_of(frame)
             self.over = True
 
     def _asked(self, kind: str, frame: Frame) -> None:

@@ -38,6 +38,9 @@ class Host(Protocol):
     def wake(self) -> None:
         """There is room for jobs."""
 
+    def unknown(self, entry: Entry, who: str) -> None:
+        """A child does not know the task of this job."""
+
     def fail(self, error: EmqError) -> None:
         """The worker cannot do its work."""
 
@@ -62,7 +65,7 @@ class Processes:
         self._board = Board(slots)
         setup = Setup(
             argv, lambda: host().name, most_jobs, self._board, held, ended, self._changed,
-            self._failed,
+            self._failed, lambda entry, who: host().unknown(entry, who),
         )  # fmt: skip
         self._slots = [Slot(seat, setup) for seat in self._board.seats]
         self._loop: Loop | None = None

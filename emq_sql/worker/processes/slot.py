@@ -12,6 +12,7 @@ from time import monotonic
 
 from emq_sql.protocol.patience import Patience
 from emq_sql.worker.endings import Ending, Released, Stalled
+from emq_sql.worker.entry import Entry
 from emq_sql.worker.executor import Ended
 from emq_sql.worker.held import Held
 from emq_sql.worker.identity import version
@@ -33,7 +34,8 @@ class Setup:
     """What all slots have in common.
 
     `changed` is called when a child is ready for jobs, `failed` with a seat whose child did not
-    start (or died with nothing to do) and the reason.
+    start (or died with nothing to do) and the reason, `unknown` with a job whose task a child does
+    not know and who that is.
     """
 
     argv: Sequence[str]
@@ -44,6 +46,7 @@ class Setup:
     ended: Ended
     changed: Callable[[], None]
     failed: Callable[[Seat, str], None]
+    unknown: Callable[[Entry, str], None]
 
 
 class Slot:
@@ -94,8 +97,9 @@ class Slot:
             return f"{setup.argv[0]} could not be started: {error}"
         self._board.lives(self._seat, child)
         talk = Talk(
-            child, self._seat, self._board, setup.held, setup.ended, setup.changed, setup.most_jobs
-        )
+            child, self._seat, self._board, setup.held, setup.ended, setup.changed, setup.unknown,
+            setup.most_jobs,
+        )  # fmt: skip
         try:
             why = self._until_ready(child)
             if why is None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from emq_sql.rules import verdict
 from emq_sql.rules.verdict import Failed
-from emq_sql.worker.endings import Ending
+from emq_sql.worker.endings import Ending, in_short
 from emq_sql.worker.entry import Entry
 from emq_sql.worker.executor import Ended, left_to_settle
 from emq_sql.worker.held import Held
@@ -26,12 +26,14 @@ log = logging.getLogger("emq_sql.worker.children")
 class Talk:
     """Gives the child a job after the other, answers it, and settles what it says of their ends.
 
-    `changed` is called when the seat is free for the first time.
+    `changed` is called when the seat is free for the first time, `unknown` with a job whose task
+    the child does not know.
     """
 
     def __init__(
         self, child: Child, seat: Seat, board: Board, held: Held, ended: Ended,
-        changed: Callable[[], None], most_jobs: int | None,
+        changed: Callable[[], None], unknown: Callable[[Entry, str], None],
+        most_jobs: int | None,
     ) -> None:  # fmt: skip
         self.errand: Errand | None = None
         self._child = child
@@ -40,6 +42,7 @@ class Talk:
         self._held = held
         self._ended = ended
         self._changed = changed
+        self._unknown = unknown
         self._left = most_jobs
         self._fresh = True
         self._outbox: deque[Frame] = deque()
@@ -114,6 +117,8 @@ class Talk:
                 self._post(answer)
             return
         errand.heard(frame)
+        if errand.unknown:
+            self._unknown(errand.entry, "a child process, with other code than its worker,")
         if errand.over:
             self._over(errand, errand.ending)
 
@@ -135,9 +140,8 @@ def settle(
         return
     left = None if ending is None else left_to_settle(held, entry, ending, None)
     if left is None and isinstance(ending, Failed) and entry.cancelled.reason is None:
-        said = ending.error.strip().rpartition("\n")[2][:300]
         log.warning(
             "%s was settled before; its handler then raised %s",
-            entry, said, extra=about(entry.claimed),
+            entry, in_short(ending), extra=about(entry.claimed),
         )  # fmt: skip
     ended(entry, left)

@@ -1,4 +1,7 @@
-"""A child of the runner. Files in EMQ_TEST_GATES keep it from its work: `wait`, `broken`."""
+"""A child of the runner. Files in EMQ_TEST_GATES keep it from its work: `wait`, `broken`.
+
+Of the tasks it lacks the one that EMQ_TEST_LACKS names.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,8 @@ def load() -> tuple[str, Mapping[str, Any]]:
     logging.basicConfig(level=logging.INFO, format="child %(name)s %(levelname)s %(message)s")
     from tests.worker.processes.jobs import HANDLERS
 
-    return "emq", HANDLERS
+    lacks = os.environ.get("EMQ_TEST_LACKS")
+    return "emq", {name: task for name, task in HANDLERS.items() if name != lacks}
 
 
 if __name__ == "__main__":
