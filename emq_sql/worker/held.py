@@ -37,41 +37,44 @@ class Held:
 
     def __init__(self) -> None:
         self.pauses = Pauses()
-        self._changed = threading.Condition()
+        # The lock itself, and not the condition, is what `with` takes: an exception that is sent to
+        # a handler's thread from outside can then not strike between the lock and the block.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._entries: set[Entry] = set()
         self._version = 0
         self._keeping = True
         self._alarms = {"keeper": _NEVER, "watch": _NEVER}
 
     def __len__(self) -> int:
-        with self._changed:
+        with self._lock:
             return len(self._entries)
 
     def entries(self) -> list[Entry]:
         """All of them, in no order."""
-        with self._changed:
+        with self._lock:
             return list(self._entries)
 
     def version(self) -> int:
         """Grows with each change that a waiting thread should look at."""
-        with self._changed:
+        with self._lock:
             return self._version
 
     def wait(self, who: Waiter, seen: int, seconds: float | None) -> None:
         """Wait until something has changed since `version()` answered `seen`, or time is up."""
-        with self._changed:
+        with self._lock:
             self._alarms[who] = _NEVER if seconds is None else monotonic() + seconds
             self._changed.wait_for(lambda: self._version != seen, seconds)
             self._alarms[who] = _NEVER
 
     def poke(self) -> None:
         """Let all waiting threads look again."""
-        with self._changed:
+        with self._lock:
             self._poke()
 
     def add(self, entries: Iterable[Entry]) -> None:
         """Freshly claimed."""
-        with self._changed:
+        with self._lock:
             soonest = _NEVER
             for entry in entries:
                 self._entries.add(entry)
@@ -82,7 +85,7 @@ class Held:
 
     def remove(self, entry: Entry) -> None:
         """Settled, or not ours any more."""
-        with self._changed:
+        with self._lock:
             self._entries.discard(entry)
             _answer(entry, "lost")
 
@@ -93,7 +96,7 @@ class Held:
 
     def decide(self, entry: Entry) -> bool:
         """True for the first who wants to settle it: its end, a timeout, a snooze, a shutdown."""
-        with self._changed:
+        with self._lock:
             first = not entry.decided
             entry.decided = True
             entry.timeout_at = None
@@ -101,7 +104,7 @@ class Held:
 
     def starts(self, entry: Entry) -> bool:
         """The handler is about to be called: its timeout begins. False when it must not be."""
-        with self._changed:
+        with self._lock:
             if entry.decided or entry.lost:
                 return False
             timeout = entry.handler.timeout if entry.handler else None
@@ -112,17 +115,17 @@ class Held:
 
     def take(self, entry: Entry, who: Hands) -> bool:
         """Whether `who` may send a statement about this row now."""
-        with self._changed:
+        with self._lock:
             return self._take(entry, who, monotonic())
 
     def take_soon(self, entry: Entry, who: Hands) -> None:
         """Wait for the hands to be free, at most until they count as hanging."""
-        with self._changed:
+        with self._lock:
             self._changed.wait_for(lambda: self._take(entry, who, monotonic()), HANDS_FULL * 1.1)
 
     def put_down(self, entries: Iterable[Entry], who: Hands) -> None:
         """The statement has been answered, or has failed."""
-        with self._changed:
+        with self._lock:
             for entry in entries:
                 if entry.hands == who:
                     entry.hands = None
@@ -144,7 +147,7 @@ class Held:
         usual: list[Entry] = []
         wished: list[Entry] = []
         completing: list[Entry] = []
-        with self._changed:
+        with self._lock:
             soonest: float | None = None
             for entry in self._entries:
                 if entry.lost:
@@ -170,7 +173,7 @@ class Held:
         A wish that came while the usual extension was under way is not answered by it.
         """
         wish = ask.lease if ask is not None else None
-        with self._changed:
+        with self._lock:
             for entry, answer in zip(entries, answers, strict=True):
                 if answer == "done":
                     entry.extended(sent, wish or entry.lease.lease)
@@ -192,7 +195,7 @@ class Held:
         While that transaction is open nobody else can take the row, and an extension that came just
         after its commit would go on record as stale. So it waits as long as the lease allows.
         """
-        with self._changed:
+        with self._lock:
             in_need = now >= entry.lapses - entry.lease.lease.total_seconds() / 3
             if in_need or not entry.own_is_open():
                 return False
@@ -201,7 +204,7 @@ class Held:
 
     def rolled_back(self, entry: Entry) -> None:
         """Its completion was not committed: it is held like any other."""
-        with self._changed:
+        with self._lock:
             if not entry.own_is_open():
                 entry.own = None
                 entry.lapsed = False  # and watched like any other
@@ -209,19 +212,19 @@ class Held:
 
     def ended(self, entry: Entry) -> None:
         """A job that its handler completed is not ours any more: nothing is left to extend."""
-        with self._changed:
+        with self._lock:
             entry.lost = True
             _answer(entry, "lost")
 
     @property
     def keeping(self) -> bool:
         """Whether leases are known to be kept: while they are not, nothing more is claimed."""
-        with self._changed:
+        with self._lock:
             return self._keeping
 
     def set_keeping(self, keeping: bool) -> None:
         """Said by the keeper when its connection is lost, or is there again."""
-        with self._changed:
+        with self._lock:
             self._keeping = keeping
 
     def take_expired(self, now: float) -> tuple[list[Entry], list[Entry], float | None]:
@@ -233,7 +236,7 @@ class Held:
         lapsed: list[Entry] = []
         timed_out: list[Entry] = []
         soonest: float | None = None
-        with self._changed:
+        with self._lock:
             for entry in self._entries:
                 if not (entry.lapsed or entry.lost):
                     if entry.lapses <= now:
@@ -253,7 +256,7 @@ class Held:
 
     def wish(self, entry: Entry, lease: timedelta | None) -> Ask:
         """Ask the keeper for an extension now."""
-        with self._changed:
+        with self._lock:
             if entry.ask is None:
                 entry.ask = Ask(lease)
                 entry.busy_until = 0.0
@@ -262,18 +265,18 @@ class Held:
 
     def completed(self, entry: Entry, own: IsOpen) -> None:
         """The handler's completion was taken; `own` says whether its transaction is still open."""
-        with self._changed:
+        with self._lock:
             entry.completing = True
             entry.own = own
 
     def refused(self, entry: Entry) -> None:
         """The handler's own completion was refused as stale, in its transaction."""
-        with self._changed:
+        with self._lock:
             entry.refused = True
 
     def deadline(self, entry: Entry) -> float:
         """When the lease lapses, by the monotonic clock."""
-        with self._changed:
+        with self._lock:
             return entry.lapses
 
     def _poke(self) -> None:
