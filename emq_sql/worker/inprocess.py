@@ -16,7 +16,7 @@ class InProcess:
 
     def __init__(self, slots: int, held: Held, complete: Complete, ended: Ended) -> None:
         self._loop = EventLoop(held, complete, ended)
-        self._threads = Threads(slots, held, complete, ended, self._loop.adopt)
+        self._threads = Threads(slots, held, complete, ended, self._loop)
 
     @property
     def slots(self) -> int:

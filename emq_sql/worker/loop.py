@@ -7,6 +7,7 @@ import contextvars
 import inspect
 import logging
 import random
+import sys
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -17,20 +18,23 @@ from emq_sql.worker.entry import Entry
 from emq_sql.worker.executor import Ended, left_to_settle
 from emq_sql.worker.grip import NearGrip
 from emq_sql.worker.held import Held
-from emq_sql.worker.loopwatch import LoopWatch
+from emq_sql.worker.loophome import LoopHome
 from emq_sql.worker.records import about
-from emq_sql.worker.running import Complete, Run
-from emq_sql.worker.windup import wind_up
+from emq_sql.worker.running import Complete, Run, awaitable
 
 log = logging.getLogger("emq_sql.worker")
 
 STOP_GRACE = 1.0  # seconds for a coroutine to end after it was cancelled
 CLOSE_PATIENCE = 2.0
+CLOSED = "A handler closed the event loop while this ran on it."
 
 
 @dataclass(slots=True, eq=False)
 class _Running:
     entry: Entry
+    begin: Callable[[_Running], None]  # in the loop
+    home: LoopHome | None = None
+    run: Run | None = None  # once it has begun
     task: asyncio.Task[None] | None = None
     ending: Ending | None = None  # decided by who stopped it, not told yet
     settle_by: float = 0.0
@@ -40,8 +44,9 @@ class EventLoop:
     """Each run is a task in a context of its own; the loop starts with the first of them.
 
     A run that is stopped gets `task.cancel()` and is settled when it has ended, or a second later:
-    a coroutine that swallows the cancellation, or blocks the loop, costs its slot and no lease. All
-    methods may be called from any thread.
+    a coroutine that swallows the cancellation, or blocks the loop, costs its slot and no lease. A
+    loop that a handler closes by force is replaced, and what ran on it has failed. All methods may
+    be called from any thread.
     """
 
     def __init__(self, held: Held, complete: Complete, ended: Ended) -> None:
@@ -49,12 +54,11 @@ class EventLoop:
         self._complete = complete
         self._ended = ended
         self._rng = random.Random()  # noqa: S311 - jitter, not a secret
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._runs: dict[Entry, _Running] = {}
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread = threading.Thread(target=self._run_loop, name="emq-loop", daemon=True)
-        self._watch = LoopWatch(self._overdue, lambda: bool(self._runs))
+        self._home: LoopHome | None = None
         self._unended = False
+        self._closed = False
 
     @property
     def occupied(self) -> int:
@@ -64,7 +68,7 @@ class EventLoop:
 
     def submit(self, entry: Entry) -> None:
         """Run it as soon as the loop comes to it."""
-        self._add(_Running(entry), self._begin)
+        self._add(_Running(entry, self._begin))
 
     def adopt(
         self, entry: Entry, run: Run, value: Awaitable[object], context: contextvars.Context
@@ -76,7 +80,7 @@ class EventLoop:
             if entry.decided or entry.lost:  # stopped after its thread had left it
                 self._cancel(running)
 
-        self._add(_Running(entry), begin)
+        self._add(_Running(entry, begin))
 
     def stop(self, entry: Entry, ending: Ending | None) -> bool:
         """See `Executor.stop`; False when it does not run here."""
@@ -85,35 +89,55 @@ class EventLoop:
             if running is None:
                 return False
             running.ending, running.settle_by = ending, monotonic() + STOP_GRACE
-        self._watch.look()
-        self._post(self._cancel, running)
+        self._post(running, self._cancel)
         return True
 
     def close(self) -> None:
         """Cancel what still runs, end the loop's generators and threads, and the loop; bounded."""
         with self._lock:
-            loop = self._loop
-        if loop is None:
+            self._closed = True
+            home = self._home
+        if home is None:
             return
-        loop.call_soon_threadsafe(self._wind_up, loop)
-        self._thread.join(CLOSE_PATIENCE)
-        self._watch.close()
+        ended = home.close(CLOSE_PATIENCE)
         with self._lock:
-            self._unended = self._thread.is_alive()
+            self._unended = not ended
 
-    def _add(self, running: _Running, begin: Callable[[_Running], None]) -> None:
+    def _add(self, running: _Running) -> None:
         with self._lock:
+            if self._closed:  # a thread that was long given up has come to its end
+                self._held.drop(running.entry)
+                return
+            if self._home is None:
+                home = LoopHome(self._overdue, lambda: bool(self._runs), self._gone)
+                home.start()
+                self._home = home
             self._runs[running.entry] = running
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._watch.start(self._loop, self._thread)
-                self._thread.start()
-        self._watch.look()
-        self._post(begin, running)
+            running.home = self._home
+        self._post(running, running.begin)
 
-    def _post(self, do: Callable[[_Running], None], running: _Running) -> None:
-        assert self._loop is not None
-        self._loop.call_soon_threadsafe(do, running, context=contextvars.Context())
+    def _post(self, running: _Running, do: Callable[[_Running], None]) -> None:
+        home = running.home
+        assert home is not None
+        home.watch.look()
+        if not home.post(do, running):
+            self._gone(home)
+
+    def _gone(self, home: LoopHome) -> None:
+        """This loop cannot be run any more: what ran on it has failed, what did not goes on."""
+        with self._lock:
+            if self._closed:
+                return
+            if self._home is home:
+                self._home = None
+                log.error("a handler has closed the event loop; another one takes its place")
+            runs = [running for running in self._runs.values() if running.home is home]
+        home.watch.close()
+        for running in runs:
+            if running.run is None:
+                self._add(running)
+            else:
+                self._fail(running, running.run, RuntimeError(CLOSED))
 
     def _begin(self, running: _Running) -> None:
         entry = running.entry
@@ -129,10 +153,12 @@ class EventLoop:
         self, running: _Running, run: Run, value: Awaitable[object] | None,
         context: contextvars.Context,
     ) -> None:  # fmt: skip
-        assert self._loop is not None
-        task = self._loop.create_task(self._run(running, run, value), context=context)
+        home = running.home
+        assert home is not None
+        running.run = run
+        task = home.loop.create_task(self._run(running, run, value), context=context)
         task.add_done_callback(lambda _: self._ended_unbegun(running, run, value))
-        self._watch.knows(task, running.entry.claimed)
+        home.watch.knows(task, running.entry.claimed)
         running.task = task
 
     def _ended_unbegun(self, running: _Running, run: Run, value: object) -> None:
@@ -140,24 +166,37 @@ class EventLoop:
         if self._runs.get(running.entry) is running:
             if inspect.iscoroutine(value):
                 value.close()
-            trouble = asyncio.CancelledError()
-            ending = run.ending(None, trouble)
-            self._end(running, left_to_settle(self._held, running.entry, ending, trouble))
+            self._fail(running, run, asyncio.CancelledError())
 
-    async def _run(self, running: _Running, run: Run, value: object) -> None:
+    def _fail(self, running: _Running, run: Run, trouble: BaseException) -> None:
+        ending = run.ending(None, trouble)
+        self._end(running, left_to_settle(self._held, running.entry, ending, trouble))
+
+    async def _run(self, running: _Running, run: Run, waits: Awaitable[object] | None) -> None:
         trouble: BaseException | None = None
+        value: object = None
+        hooks = running.home.hooks if running.home is not None else None
+        assert hooks is not None
         try:
-            if value is None:
+            if waits is None:
                 value = run.call()
-            if inspect.isawaitable(value):
-                value = await value
+                waits = awaitable(value)
+            if waits is not None:
+                value = await waits
         except BaseException as error:  # noqa: BLE001 - also SystemExit, which would end the loop
             trouble = error
+        if sys.gettrace() is not hooks.trace:
+            sys.settrace(hooks.trace)
+        if sys.getprofile() is not hooks.profile:
+            sys.setprofile(hooks.profile)
+        hooks.put_back()
         ending = run.ending(value, trouble)
         self._end(running, left_to_settle(self._held, running.entry, ending, trouble))
 
     def _end(self, running: _Running, ending: Ending | None) -> None:
         with self._lock:
+            if self._runs.get(running.entry) is not running:
+                return  # its loop was closed, and it was settled then
             del self._runs[running.entry]
             ending, running.ending = running.ending or ending, None
         self._ended(running.entry, ending)
@@ -186,18 +225,3 @@ class EventLoop:
             )
             self._ended(entry, ending)
         return soonest
-
-    def _wind_up(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._ends = loop.create_task(wind_up(loop))
-
-    def _run_loop(self) -> None:
-        loop = self._loop
-        assert loop is not None
-        asyncio.set_event_loop(loop)
-        while not loop.is_closed():
-            try:
-                loop.run_forever()
-                loop.close()
-            except BaseException:
-                # SystemExit or KeyboardInterrupt in a task that a handler made.
-                log.exception("a task of a handler tried to end the event loop, which goes on")

@@ -25,11 +25,18 @@ class LoopWatch:
 
     `overdue(now)` does what is due and answers when there is more. A loop that gives no sign for
     some seconds is blocked by a coroutine that does not await: the log says once whose, and where.
+    `gone` is called when it is found closed.
     """
 
-    def __init__(self, overdue: Callable[[float], float | None], busy: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        overdue: Callable[[float], float | None],
+        busy: Callable[[], bool],
+        gone: Callable[[], None],
+    ) -> None:
         self._overdue = overdue
         self._busy = busy
+        self._gone = gone
         self._wake = threading.Event()
         self._closed = False
         self._jobs: weakref.WeakKeyDictionary[asyncio.Task[Any], Claimed | None] = (
@@ -88,6 +95,7 @@ class LoopWatch:
                 self._loop.call_soon_threadsafe(self._alive)
             except RuntimeError:  # it is closed
                 self._closed = True
+                self._gone()
         elif not self._said and now - self._asked > BLOCKED_AFTER:
             self._said = True
             log.warning(

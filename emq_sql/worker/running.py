@@ -8,9 +8,9 @@ import os
 import random
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from types import TracebackType
+from types import GeneratorType, TracebackType
 from typing import Any, NoReturn
 
 from emq_sql.crashpoints import crash_point
@@ -57,7 +57,15 @@ class Run:
             args = (Job(self._grip, self._complete), *args)
         _must_fit(self._handler, args, kwargs)
         crash_point("mid-handler")
-        return self._handler.function(*args, **kwargs)
+        trace, profile = sys.gettrace(), sys.getprofile()
+        try:
+            return self._handler.function(*args, **kwargs)
+        finally:
+            # Here, before any other function is called: one that it has left may raise then.
+            if sys.gettrace() is not trace:
+                sys.settrace(trace)
+            if sys.getprofile() is not profile:
+                sys.setprofile(profile)
 
     def ending(self, value: object, trouble: BaseException | None) -> Ending:
         """What a run that returned `value`, or raised `trouble`, means for its job."""
@@ -91,6 +99,18 @@ class Run:
     def _failed(self, error: BaseException) -> verdict.Failed:
         failures, policy = self._grip.claimed.failures, self._handler.backoff
         return verdict.raised(_without_our_frames(error), failures, policy, self._rng)
+
+
+def awaitable(value: object) -> Awaitable[object] | None:
+    """What a handler has returned, if it is to be awaited.
+
+    As `await` does it looks at the type alone: what an object says of itself may raise.
+    """
+    kind = type(value)
+    generator = kind is GeneratorType and bool(
+        value.gi_code.co_flags & inspect.CO_ITERABLE_COROUTINE  # type: ignore[attr-defined]
+    )
+    return value if generator or issubclass(kind, Awaitable) else None  # type: ignore[return-value]
 
 
 def _leave_child(trouble: BaseException | None) -> NoReturn:

@@ -6,29 +6,35 @@ import asyncio
 import contextvars
 import inspect
 import logging
+import sys
 import threading
 from collections.abc import Awaitable
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 
 from emq_sql.worker.cancellation import Cancellation
 from emq_sql.worker.endings import Ending
-from emq_sql.worker.running import Run
-from emq_sql.worker.windup import wind_up
+from emq_sql.worker.hooks import Hooks
+from emq_sql.worker.running import Run, awaitable
+from emq_sql.worker.windup import run_on, wind_up
 
 log = logging.getLogger("emq_sql.worker")
 
 CLOSE_PATIENCE = 2.0
+LOOK_EVERY = 1.0  # whether the loop is still there
+CLOSED = "A handler closed the event loop while this ran on it."
 
 
 class Coroutines:
     """One loop in a thread of its own, from the first async handler to the end of the child: what
-    handlers keep on it (a pool of connections) lives on between jobs.
+    handlers keep on it (a pool of connections) lives on between jobs. One that a handler closes by
+    force is replaced, and what ran on it has failed.
     """
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread = threading.Thread(target=self._run_loop, name="emq-loop", daemon=True)
+        self._thread: threading.Thread | None = None
+        self._over = False
 
     def ending(
         self, run: Run, value: Awaitable[object] | None, context: contextvars.Context,
@@ -59,45 +65,68 @@ class Coroutines:
                 task.cancel()
 
         loop.call_soon_threadsafe(begin, context=contextvars.Context())
+        while not done.done():
+            with suppress(TimeoutError):
+                return done.result(LOOK_EVERY)
+            if self._is_gone(loop):
+                with suppress(InvalidStateError):  # it has ended just now
+                    done.set_result(run.ending(None, RuntimeError(CLOSED)))
         return done.result()
 
     def close(self) -> None:
         """End what handlers have left on the loop, and the loop."""
-        if (loop := self._loop) is not None:
-            loop.call_soon_threadsafe(self._wind_up, loop)
-            self._thread.join(CLOSE_PATIENCE)
+        loop, thread = self._loop, self._thread
+        if loop is not None and thread is not None:
+            with suppress(RuntimeError):  # it is closed
+                loop.call_soon_threadsafe(self._wind_up, loop)
+            thread.join(CLOSE_PATIENCE)
 
     async def _ending(
-        self, run: Run, value: Awaitable[object] | None, done: Future[Ending]
+        self, run: Run, waits: Awaitable[object] | None, done: Future[Ending]
     ) -> None:
         trouble: BaseException | None = None
-        outcome: object = value
+        value: object = None
         try:
-            if outcome is None:
-                outcome = run.call()
-            if inspect.isawaitable(outcome):
-                outcome = await outcome
+            if waits is None:
+                value = run.call()
+                waits = awaitable(value)
+            if waits is not None:
+                value = await waits
         except BaseException as error:  # noqa: BLE001 - also SystemExit, which would end the loop
             trouble = error
-        done.set_result(run.ending(outcome, trouble))
+        hooks = self._hooks
+        if sys.gettrace() is not hooks.trace:
+            sys.settrace(hooks.trace)
+        if sys.getprofile() is not hooks.profile:
+            sys.setprofile(hooks.profile)
+        hooks.put_back()
+        if not done.done():
+            with suppress(InvalidStateError):  # it was given up just now
+                done.set_result(run.ending(value, trouble))
 
     def _started(self) -> asyncio.AbstractEventLoop:
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
+        loop = self._loop
+        if loop is None or self._is_gone(loop):
+            if loop is not None:
+                log.error("a handler has closed the event loop; another one takes its place")
+            loop = self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(
+                target=self._run, args=(loop,), name="emq-loop", daemon=True
+            )
             self._thread.start()
-        return self._loop
+        return loop
+
+    def _is_gone(self, loop: asyncio.AbstractEventLoop) -> bool:
+        return loop.is_closed() or self._thread is None or not self._thread.is_alive()
 
     def _wind_up(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._last = loop.create_task(wind_up(loop))
+        self._last = loop.create_task(self._end(loop))
 
-    def _run_loop(self) -> None:
-        loop = self._loop
-        assert loop is not None
-        asyncio.set_event_loop(loop)
-        while not loop.is_closed():
-            try:
-                loop.run_forever()
-                loop.close()
-            except BaseException:
-                # SystemExit or KeyboardInterrupt in a task that a handler made.
-                log.exception("a task of a handler tried to end the event loop, which goes on")
+    async def _end(self, loop: asyncio.AbstractEventLoop) -> None:
+        await wind_up(loop)
+        self._over = True
+        loop.stop()
+
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._hooks = Hooks()
+        run_on(loop, lambda: self._over)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import inspect
 import random
 import sys
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 
 from emq_sql.worker.endings import Ending
 from emq_sql.worker.handler import Handler
+from emq_sql.worker.hooks import Hooks
 from emq_sql.worker.processes.attached import Attached
 from emq_sql.worker.processes.coroutines import Coroutines
 from emq_sql.worker.processes.fargrip import FarGrip
 from emq_sql.worker.processes.frames import ending_content
-from emq_sql.worker.running import Complete, Run
+from emq_sql.worker.running import Complete, Run, awaitable
 
 
 def serve(attached: Attached, handlers: Mapping[str, Handler], complete: Complete) -> None:
@@ -25,6 +25,7 @@ def serve(attached: Attached, handlers: Mapping[str, Handler], complete: Complet
     """
     coroutines = Coroutines()
     rng = random.Random()  # noqa: S311 - jitter, not a secret
+    hooks = Hooks()
     attached.ready()
     while (grip := attached.runs.get()) is not None:
         grip.started()
@@ -33,6 +34,7 @@ def serve(attached: Attached, handlers: Mapping[str, Handler], complete: Complet
             grip.ended({"how": "unknown task"})
             continue
         ending = _ending(Run(handler, grip, complete, rng), handler, grip, coroutines)
+        hooks.put_back()
         with contextlib.suppress(Exception):  # a handler may have closed or replaced it
             sys.stdout.flush()
         grip.ended(ending_content(ending))
@@ -46,11 +48,13 @@ def _ending(run: Run, handler: Handler, grip: FarGrip, coroutines: Coroutines) -
         return coroutines.ending(run, None, context, grip.stopping)
     trouble: BaseException | None = None
     value: object = None
+    waits: Awaitable[object] | None = None
     try:
         value = context.run(run.call)
+        waits = awaitable(value)
     except BaseException as error:  # noqa: BLE001 - also SystemExit: a job ends, not the child
         trouble = error
-    if inspect.isawaitable(value):
+    if waits is not None:
         run.leave_fork(None)
-        return coroutines.ending(run, value, context, grip.stopping)
+        return coroutines.ending(run, waits, context, grip.stopping)
     return run.ending(value, trouble)

@@ -275,6 +275,35 @@ def raises(text: str) -> None:
     raise ValueError(text)
 
 
+class Lazy:
+    """A proxy whose target is not to be had."""
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        raise RuntimeError("it is not connected")
+
+
+def lazy() -> Lazy:
+    """A result that cannot be looked at."""
+    return Lazy()
+
+
+async def stops_the_loop() -> str:
+    """And awaits."""
+    asyncio.get_running_loop().stop()
+    await asyncio.sleep(0.01)
+    return "went on"
+
+
+async def closes_the_loop(job: Job) -> str:
+    """By force, and waits for what will never come. Not the second time."""
+    if job.attempts == 1:
+        loop: Any = asyncio.get_running_loop()
+        loop.call_soon(loop._selector.close)
+        await asyncio.sleep(600)
+    return "on another one"
+
+
 SHORT = timedelta(seconds=0.3)
 HANDLERS = faults.HANDLERS | {
     handler.task: handler
@@ -296,6 +325,9 @@ HANDLERS = faults.HANDLERS | {
         Handler("completes", completes, takes_context=True, backoff=0.01),
         Handler("tells", tells, takes_context=True),
         Handler("echo", echo),
+        Handler("lazy", lazy),
+        Handler("stops_the_loop", stops_the_loop),
+        Handler("closes_the_loop", closes_the_loop, takes_context=True, backoff=0.01),
         Handler("size", size),
         Handler("too_much", too_much),
         Handler("at_the_limit", at_the_limit),
