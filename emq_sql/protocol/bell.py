@@ -5,6 +5,7 @@ from __future__ import annotations
 import select
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -79,22 +80,33 @@ def ring_parked(conn: psycopg.Connection[Any], schema: str, queues: Sequence[str
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Where a connection leads. `pooled`: something between us and the server answers for it."""
+    """Where a connection leads. `pooled`: something between us and the server answers for it.
+
+    A copy of a database has its ledger's id, and a copy of a server also the number of its
+    database: but no two servers were started in the same microsecond.
+    """
 
     pooled: bool
+    server: datetime
+    number: int
     database: str
     ledger: UUID | None
 
 
 def seen(conn: psycopg.Connection[Any], schema: str) -> Seen:
     """Where it leads; the ledger is None when there is none of this schema."""
-    there = sql.SQL("select to_regclass({}) is not null, pg_backend_pid(), current_database()")
+    there = sql.SQL(
+        "select to_regclass({}) is not null, pg_backend_pid(), pg_postmaster_start_time(),"
+        " oid::int8, datname::text from pg_catalog.pg_database where datname = current_database()"
+    )
     ledger_id = sql.SQL("select ledger_id from {}").format(sql.Identifier(schema, "meta"))
     with named(), cursor(conn) as c:
         row = c.execute(there.format(sql.Literal(f"{schema}.meta"))).fetchone()
         assert row is not None
-        found = c.execute(ledger_id).fetchone() if row[0] else None
-    return Seen(row[1] != conn.info.backend_pid, row[2], found[0] if found else None)
+        has_ledger, pid, server, number, database = row
+        found = c.execute(ledger_id).fetchone() if has_ledger else None
+    pooled = pid != conn.info.backend_pid
+    return Seen(pooled, server, number, database, found[0] if found else None)
 
 
 def _come(conn: psycopg.Connection[Any]) -> list[str]:

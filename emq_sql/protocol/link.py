@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from emq_sql.errors import EmqError, Retryable
+from emq_sql.errors import Ambiguous, EmqError, Retryable
 from emq_sql.protocol.adapt import cursor
 from emq_sql.protocol.silence import CallLimit
 from emq_sql.protocol.troubles import may_not_write, named, translate
@@ -69,6 +69,7 @@ class Link:
     def _call(self, verb: Callable[[psycopg.Connection[Any]], T], limit: float | None) -> T:
         limit = self._limit if limit is None else limit
         connection = self._connection or self._open(limit)
+        calls = self._calls
         try:
             with self._limited(connection, limit):
                 if self._say_isolation:
@@ -77,9 +78,16 @@ class Link:
         except (psycopg.Error, EmqError) as error:
             if may_not_write(error):
                 self.close()
-            if isinstance(error, EmqError):
+            told = error
+            if isinstance(told, psycopg.Error):
+                told = translate(told, own_transaction=True)
+            if calls is not None and calls.over and isinstance(told, (Ambiguous, Retryable)):
+                limit = min(limit, self._limit)
+                told = type(told)(f"No answer within {limit:g} s. {told.what}", hint=told.hint)
+                raise told from (error.__cause__ or error)
+            if told is error:
                 raise
-            raise translate(error, own_transaction=True) from error
+            raise told from error
 
     def hurry(self, limit: float) -> None:
         """From now on no call takes longer; may be called from any thread or signal handler."""

@@ -57,9 +57,9 @@ def run_service(
     calls `run_child` with the same handlers.
     `listen` gives the connection that hears the bell; true: `connect` does. A burst needs none.
     Whether the bell is heard is found out before the first claim, which takes a moment.
-    Raises, before anything is claimed, BadSetting for the probes or a missing `child`,
-    SchemaMissing, SchemaTooOld or SchemaTooNew, EnvironmentMismatch, or a DatabaseTrouble. Belongs
-    into the main thread, which gets the signals.
+    Raises, before anything is claimed, BadSetting for the probes, a missing `child`, missing rights
+    or a pooler of statements, SchemaMissing, SchemaTooOld or SchemaTooNew, EnvironmentMismatch, or
+    a DatabaseTrouble. Belongs into the main thread, which gets the signals.
     """
     with closing(probes.opened(settings.poll)) as health:
         server = checked(connect, schema, environment)

@@ -3,41 +3,66 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import psycopg
 
-from emq_sql.errors import EnvironmentMismatch
-from emq_sql.protocol import reading, steps
-from emq_sql.protocol.troubles import named
+from emq_sql.errors import Ambiguous, BadSetting, EmqError, EnvironmentMismatch, Retryable
+from emq_sql.protocol import reading, rights, steps
+from emq_sql.protocol.link import Connect, Link
 from emq_sql.worker.health.report import Facts
 from emq_sql.worker.identity import version
 from emq_sql.worker.settings import WorkerSettings
 
+LIMIT = 10.0  # seconds for the checks, and as many to name the connection for them
 
-def checked(
-    connect: Callable[[], psycopg.Connection[Any]], schema: str, environment: str | None
-) -> str:
-    """The server's version, after the schema's version and the environment were found to fit.
+_POOLS_STATEMENTS = "statement pooling mode"  # as PgBouncer says it
+_GRANT = "Grant the worker's role emq_worker (emq schema roles makes the roles)."
 
-    Reads one row of `meta`, whatever the ledger has behind it. Raises SchemaMissing, SchemaTooOld,
-    SchemaTooNew, EnvironmentMismatch, or a DatabaseTrouble.
+
+def checked(connect: Connect, schema: str, environment: str | None) -> str:
+    """The server's version, after the schema's version, the environment and the role's rights were
+    found to fit, and that a transaction can be had.
+
+    Reads one row of `meta`, whatever the ledger has behind it. Takes about half a minute at most.
+    Raises SchemaMissing, SchemaTooOld, SchemaTooNew, EnvironmentMismatch, BadSetting (rights, a
+    pooler of statements), or a DatabaseTrouble: Retryable when there was no answer in time.
     """
-    with named():
-        connection = connect()
-    with connection:
+    link = Link(connect, "emq start", LIMIT)
+    try:
+        return link.call(lambda conn: _found_to_fit(conn, schema, environment))
+    except EmqError as error:
+        if _POOLS_STATEMENTS in error.what.lower():
+            raise BadSetting(
+                "A pooler in statement mode is in front of the database: no transactions there.",
+                hint="Set its pool_mode to transaction (or session), or lead past it.",
+            ) from error
+        if isinstance(error.__cause__, psycopg.errors.InsufficientPrivilege):
+            raise BadSetting(error.what, hint=_GRANT) from error
+        if isinstance(error, Ambiguous):  # nothing was written
+            raise Retryable(error.what, hint="Nothing was claimed: start again.") from error
+        raise
+    finally:
+        link.close()
+
+
+def _found_to_fit(connection: psycopg.Connection[Any], schema: str, environment: str | None) -> str:
+    role, forbidden = rights.missing_to_work(connection, schema)
+    if forbidden:
+        names = ", ".join(f"{schema}.{name}" for name in forbidden)
+        raise BadSetting(f'The role "{role}" may not execute {names}.', hint=_GRANT)
+    with connection.transaction():
         steps.require_newest(connection, schema=schema)
-        tagged = reading.meta(connection, schema)["environment"]
-        if tagged is not None and tagged != environment:
-            mine = "names none" if environment is None else f'is "{environment}"'
-            raise EnvironmentMismatch(
-                f'This database is tagged for the environment "{tagged}"; the worker\'s {mine}.',
-                hint="If this is a copy, tag it anew before a worker runs its jobs (emq.tag);"
-                f' else set the environment of the application to "{tagged}".',
-            )
-        return connection.info.parameter_status("server_version") or "of unknown version"
+    tagged = reading.meta(connection, schema)["environment"]
+    if tagged is not None and tagged != environment:
+        mine = "names none" if environment is None else f'is "{environment}"'
+        raise EnvironmentMismatch(
+            f'This database is tagged for the environment "{tagged}"; the worker\'s {mine}.',
+            hint="If this is a copy, tag it anew before a worker runs its jobs (emq.tag);"
+            f' else set the environment of the application to "{tagged}".',
+        )
+    return connection.info.parameter_status("server_version") or "of unknown version"
 
 
 def facts(

@@ -73,17 +73,21 @@ class Proof:
         mine = bell.seen(conn, self._schema)
         if mine.pooled:
             return f"A pooler is in front of the server, in transaction mode it seems. {_ELSEWHERE}"
-        if self._main is not None and mine.ledger != self._main.ledger:
-            which = "no ledger" if mine.ledger is None else "another ledger"
-            return (
-                f'It leads to the database "{mine.database}", which has {which} in the schema'
-                f' "{self._schema}". Name the database "{self._main.database}" of the same server.'
-            )
-        return "Nothing else is wrong with either connection."
+        main = self._main
+        if main is None or (mine.server, mine.number) == (main.server, main.number):
+            return "Nothing else is wrong with either connection."
+        its = "no ledger" if mine.ledger is None else "another ledger"
+        if mine.ledger == main.ledger:
+            its = "a copy of the ledger"
+        where = "of the same server" if mine.server == main.server else "of the main one's server"
+        elsewhere = "" if mine.server == main.server else " of another server"
+        return (
+            f'It leads to the database "{mine.database}"{elsewhere}, which has {its} in the schema'
+            f' "{self._schema}". Name the database "{main.database}" {where}.'
+        )
 
     def _ring(self, conn: psycopg.Connection[Any]) -> None:
-        if self._main is None:
-            self._main = bell.seen(conn, self._schema)
+        self._main = bell.seen(conn, self._schema)  # anew: the server may be another one by now
         upkeep.ring(conn, self._schema, self._token or "?")
         self._sent = monotonic()
         self._woken()

@@ -176,6 +176,59 @@ def test_a_bell_in_another_database_is_not_relied_on_and_says_where_it_is(
     assert f'Name the database "{db.name}"' in warning
 
 
+def test_a_bell_in_a_copy_of_the_database_is_told_from_the_original(
+    db: Database, pg_server: PgServer, caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """The copy has the same ledger id; a copy on another server might have the same name too."""
+    monkeypatch.setattr(proof, "WITHIN", 0.3)
+    caplog.set_level(logging.INFO, LOGGER)
+    with scratch(pg_server, db.name) as copy, placed(db, to(copy.dsn)) as place:
+        assert not place.bell.settled(PATIENCE)
+        place.until(lambda: warnings(caplog))
+    (warning,) = warnings(caplog)
+    assert f'the database "{copy.name}", which has a copy of the ledger' in warning
+    assert f'Name the database "{db.name}" of the same server' in warning
+
+
+def test_a_ring_that_the_server_refuses_is_not_taken_for_trouble_with_upkeep(
+    db: Database, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proof, "AGAIN", 0.1)
+    caplog.set_level(logging.INFO)
+    body = "language plpgsql as $$ begin raise 'no more rings' using errcode = '54000'; end $$"
+    works = "language sql as $$ select pg_notify('emq.ring', p_queue) $$"
+    define = "create or replace function emq.ring(p_queue text) returns void "
+    db.connect().execute((define + body).encode())
+    with placed(db, to(db.dsn)) as place:
+        place.until(lambda: warnings(caplog))
+        place.reader.execute((define + works).encode())
+        place.until(lambda: place.bell.heard)
+        place.until(lambda: "the bell can be rung again" in caplog.text)
+    (warning,) = [said for said in warnings(caplog) if "No more rings" in said]
+    assert "the bell cannot be rung" in warning
+    assert "upkeep waits" not in caplog.text
+    assert "upkeep goes on" not in caplog.text
+
+
+def test_upkeep_that_is_refused_does_not_go_on_because_a_ring_came_through(
+    db: Database, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proof, "EVERY", 0.05)
+    caplog.set_level(logging.INFO)
+    renames = "alter function emq.{} rename to {}"
+    db.connect().execute(renames.format("maintain_due(interval, int)", "gone").encode())
+    with placed(db, to(db.dsn)) as place:
+        heard = db.connect()
+        heard.execute('listen "emq.ring"')
+        assert len(list(heard.notifies(timeout=PATIENCE, stop_after=10))) == 10
+        assert "upkeep waits for the database" in caplog.text
+        assert "upkeep goes on" not in caplog.text
+        renamed = renames.format("gone(interval, int)", "maintain_due")
+        place.reader.execute(renamed.encode())
+        place.until(lambda: "upkeep goes on" in caplog.text)
+
+
 def test_a_bell_without_a_server_is_complained_of_once_and_heard_when_it_comes(
     db: Database, caplog: pytest.LogCaptureFixture
 ) -> None:

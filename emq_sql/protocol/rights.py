@@ -1,0 +1,33 @@
+"""What a role may do with the ledger."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+
+from emq_sql.protocol.adapt import cursor
+from emq_sql.protocol.troubles import named
+
+# Without one of these a job that was claimed could not be kept, or not be settled.
+TO_WORK = (
+    "claim", "claim_any", "claimed", "complete", "complete_and_claim", "keep", "outcome", "release",
+    "retry", "snooze", "stall",
+)  # fmt: skip
+
+_MISSING = """
+select current_user::text, array(
+  select p.proname::text from pg_catalog.pg_proc p
+    join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+   where n.nspname = %s and p.proname = any(%s::text[])
+     and not pg_catalog.has_function_privilege(p.oid, 'execute')
+   order by 1)
+"""
+
+
+def missing_to_work(conn: psycopg.Connection[Any], schema: str) -> tuple[str, list[str]]:
+    """The role's name, and the functions that a worker needs and that it may not execute."""
+    with named(), cursor(conn) as c:
+        row = c.execute(_MISSING, [schema, list(TO_WORK)]).fetchone()
+    assert row is not None
+    return row[0], row[1]
