@@ -103,3 +103,42 @@ def test_one_lost_lease_of_four_ends_nothing_else(field: Field, executor: dict[s
     worker.send(signal.SIGTERM)
     assert worker.wait() == 0
     assert worker.said().count(f"job {short} (hold, attempt 1): lease lost") == 1
+
+
+LATE = """
+alter function emq.keep(uuid[], bigint[], text[], interval) rename to keep_at_once;
+create function emq.keep(
+  p_ids uuid[], p_fences bigint[], p_queues text[], p_lease interval,
+  out answers text[], out paused text[]
+) language plpgsql as $$
+begin
+  perform pg_advisory_xact_lock_shared(99);
+  select k.answers, k.paused into answers, paused
+    from emq.keep_at_once(p_ids, p_fences, p_queues, p_lease) k;
+end $$
+"""
+HELD_UP = (
+    "select count(*) > 0 from pg_locks where locktype = 'advisory' and objid = 99 and not granted"
+)
+
+
+def test_an_extension_that_comes_after_the_jobs_own_completion_is_no_lost_lease(
+    field: Field,
+) -> None:
+    """Something (a pooler, say) passed it on only when the handler's transaction had committed."""
+    field.reader.execute(LATE)
+    (job,) = field.enqueue("hold_then_own")
+    worker = field.start(lease=9, concurrency=1)
+    field.until_started(1)
+    field.reader.execute("select pg_advisory_lock(99)")
+    field.until(HELD_UP)
+    field.let_go()
+    field.until_archived(1)
+    field.reader.execute("select pg_advisory_unlock(99)")
+    field.until("select count(*) = 1 from emq.refusal where verb = 'extend'")
+    field.enqueue("plain")
+    field.until_archived(2)
+    worker.send(signal.SIGTERM)
+    assert worker.wait() == 0
+    assert field.one("select attempts from emq.archive where id = %s", job) == 1
+    assert "lease lost" not in worker.said()

@@ -176,3 +176,14 @@ def test_a_row_in_hands_that_hang_is_asked_about_before_it_is_extended() -> None
     assert register.take(job, "settler")
     frozen = job.hands_since + 60
     assert register.take_due(frozen)[:3] == ([], [], [job])
+
+
+def test_a_run_that_has_ended_is_not_told_that_its_lease_lapsed_and_claiming_stops() -> None:
+    ended, completing = (entry(None, sent=1000, lease=timedelta(seconds=9)) for _ in range(2))
+    register = held(ended, completing)
+    assert register.decide(ended)
+    register.completed(completing, lambda: False)
+    assert register.take_expired(1010)[0] == []
+    assert not register.keeping
+    register.rolled_back(completing)
+    assert register.take_expired(1010)[0] == [completing]
