@@ -186,6 +186,10 @@ class Settler:
     def _worth_sending(self, settlement: Settlement) -> bool:
         if not (settlement.unsure or settlement.entry.completing):
             return True
+        if settlement.entry.own_is_open():
+            # A retry that met its commit would go on record as stale: it is waited for.
+            self._answered(settlement, "busy")
+            return False
         outcome = self._outcome(settlement)
         if outcome != "yours":
             self._close(settlement)  # the call whose answer was lost had committed
