@@ -73,7 +73,7 @@ def test_nothing_is_unpickled_evaluated_or_imported_by_a_name_that_is_data() -> 
 
 def test_only_the_command_imports_by_name_its_own_parts_and_what_the_operator_wrote() -> None:
     found = {named(path) for path in modules() if "import_module(" in path.read_text()}
-    assert found == {"emq_sql/cli/main.py", "emq_sql/cli/context.py"}
+    assert found == {"emq_sql/cli/main.py", "emq_sql/cli/application.py"}
 
 
 def test_only_the_protocol_speaks_sql_to_the_ledger() -> None:
