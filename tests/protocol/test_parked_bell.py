@@ -17,7 +17,10 @@ def park(ledger: Ledger, *queues: str) -> None:
 
 def locks(ledger: Ledger) -> int:
     return int(
-        ledger.one("select count(*) from pg_locks where locktype = 'advisory' and classid = 7306")
+        ledger.one(
+            "select count(*) from pg_locks where locktype = 'advisory' and classid = 7306 and"
+            " database = (select oid from pg_database where datname = current_database())"
+        )
     )
 
 
