@@ -51,9 +51,11 @@ def frail(own_server: Server, tmp_path: Path) -> Iterator[Field]:
 def test_a_restart_of_the_database_loses_nothing_and_costs_running_jobs_nothing(
     frail: Field, own_server: Server, mode: Literal["fast", "immediate"]
 ) -> None:
+    # Both are there before the restart: a worker that starts during one ends, and says why.
+    workers = [frail.start(lease=20, concurrency=3) for _ in range(2)]
+    frail.until("select count(*) = 2 from emq.worker")
     (long,) = frail.enqueue("deaf")
     frail.enqueue("plain", 150, seconds=0.02)
-    workers = [frail.start(lease=20, concurrency=3) for _ in range(2)]
     frail.until_started(1)
     frail.until("select count(*) between 20 and 140 from emq.archive")
     own_server.restart(mode)

@@ -17,7 +17,10 @@ OURS = """
 select count(*) from pg_stat_activity
  where datname = current_database() and application_name like 'emq%'
 """
-END = "select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name like %s"
+END = """
+select pg_terminate_backend(pid, 5000) from pg_stat_activity
+ where datname = current_database() and application_name like %s
+"""
 ROUNDS = 5
 
 
