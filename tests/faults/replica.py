@@ -8,10 +8,11 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
+import psutil
 import psycopg
 
 from emq_sql.embedded import Server, start
@@ -94,10 +95,15 @@ class Pair:
         os.kill(self._sender, signal.SIGSTOP)
 
     def kill_primary(self) -> None:
-        """As a machine that loses its power: no word to anybody."""
-        for pid in (self.primary.pid, self._sender):
-            if pid:
-                os.kill(pid, signal.SIGKILL)
+        """As a machine that loses its power: no word to anybody, and nothing of it goes on.
+
+        A backend that outlives the postmaster may wait for ever for one that has died, and with it
+        the handler that has asked it.
+        """
+        postmaster = psutil.Process(self.primary.pid)
+        for process in (postmaster, *postmaster.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
 
     def promote(self) -> None:
         """The standby is the primary from now on, and may be written to at return."""
