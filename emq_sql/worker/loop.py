@@ -7,7 +7,6 @@ import contextvars
 import inspect
 import logging
 import random
-import sys
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from emq_sql.worker.grip import NearGrip
 from emq_sql.worker.held import Held
 from emq_sql.worker.loophome import LoopHome
 from emq_sql.worker.records import about
-from emq_sql.worker.running import Complete, Run, awaitable
+from emq_sql.worker.running import Complete, Run
 
 log = logging.getLogger("emq_sql.worker")
 
@@ -173,23 +172,9 @@ class EventLoop:
         self._end(running, left_to_settle(self._held, running.entry, ending, trouble))
 
     async def _run(self, running: _Running, run: Run, waits: Awaitable[object] | None) -> None:
-        trouble: BaseException | None = None
-        value: object = None
         hooks = running.home.hooks if running.home is not None else None
         assert hooks is not None
-        try:
-            if waits is None:
-                value = run.call()
-                waits = awaitable(value)
-            if waits is not None:
-                value = await waits
-        except BaseException as error:  # noqa: BLE001 - also SystemExit, which would end the loop
-            trouble = error
-        if sys.gettrace() is not hooks.trace:
-            sys.settrace(hooks.trace)
-        if sys.getprofile() is not hooks.profile:
-            sys.setprofile(hooks.profile)
-        hooks.put_back()
+        value, trouble = await run.finished(waits, hooks)
         ending = run.ending(value, trouble)
         self._end(running, left_to_settle(self._held, running.entry, ending, trouble))
 

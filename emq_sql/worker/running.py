@@ -23,6 +23,7 @@ from emq_sql.worker.current import running
 from emq_sql.worker.endings import CompletedByHandler, Ending, RefusedInHandler
 from emq_sql.worker.grip import Grip
 from emq_sql.worker.handler import Handler
+from emq_sql.worker.hooks import Hooks
 
 Complete = Callable[[object, Lease, object], None]
 
@@ -66,6 +67,30 @@ class Run:
                 sys.settrace(trace)
             if sys.getprofile() is not profile:
                 sys.setprofile(profile)
+
+    async def finished(
+        self, waits: Awaitable[object] | None, hooks: Hooks
+    ) -> tuple[object, BaseException | None]:
+        """What an async handler came to, and what it raised, if it did: called here, or gone on
+        with from the awaitable that it has returned. `hooks` are put back.
+        """
+        trouble: BaseException | None = None
+        value: object = None
+        try:
+            if waits is None:
+                value = self.call()
+                waits = awaitable(value)
+            if waits is not None:
+                value = await waits
+        except BaseException as error:  # noqa: BLE001 - also SystemExit, which would end the loop
+            trouble = error
+        # Here and in no function: see Hooks.put_back.
+        if sys.gettrace() is not hooks.trace:
+            sys.settrace(hooks.trace)
+        if sys.getprofile() is not hooks.profile:
+            sys.setprofile(hooks.profile)
+        hooks.put_back()
+        return value, trouble
 
     def ending(self, value: object, trouble: BaseException | None) -> Ending:
         """What a run that returned `value`, or raised `trouble`, means for its job."""

@@ -6,7 +6,6 @@ import asyncio
 import contextvars
 import inspect
 import logging
-import sys
 import threading
 from collections.abc import Awaitable
 from concurrent.futures import Future, InvalidStateError
@@ -15,7 +14,7 @@ from contextlib import suppress
 from emq_sql.worker.cancellation import Cancellation
 from emq_sql.worker.endings import Ending
 from emq_sql.worker.hooks import Hooks
-from emq_sql.worker.running import Run, awaitable
+from emq_sql.worker.running import Run
 from emq_sql.worker.windup import run_on, wind_up
 
 log = logging.getLogger("emq_sql.worker")
@@ -84,22 +83,7 @@ class Coroutines:
     async def _ending(
         self, run: Run, waits: Awaitable[object] | None, done: Future[Ending]
     ) -> None:
-        trouble: BaseException | None = None
-        value: object = None
-        try:
-            if waits is None:
-                value = run.call()
-                waits = awaitable(value)
-            if waits is not None:
-                value = await waits
-        except BaseException as error:  # noqa: BLE001 - also SystemExit, which would end the loop
-            trouble = error
-        hooks = self._hooks
-        if sys.gettrace() is not hooks.trace:
-            sys.settrace(hooks.trace)
-        if sys.getprofile() is not hooks.profile:
-            sys.setprofile(hooks.profile)
-        hooks.put_back()
+        value, trouble = await run.finished(waits, self._hooks)
         if not done.done():
             with suppress(InvalidStateError):  # it was given up just now
                 done.set_result(run.ending(value, trouble))
