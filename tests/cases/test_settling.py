@@ -10,12 +10,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from emq_sql.embedded import Server, start
-from emq_sql.errors import EmbeddedError
+from emq_sql.embedded import Server
 from emq_sql.minting import new_id
 from emq_sql.protocol import steps
 from tests.cases.jobs import CURVES, MINIMUM, NOMINAL
 from tests.faults.forking import ForkedField
+from tests.plugins.own_server import kind_of, own_server_of
 from tests.plugins.running import PgServer
 from tests.protocol.calls import Ledger
 
@@ -76,12 +76,7 @@ def quiet(pg_server: PgServer) -> Iterator[Server]:
     """A server on which nobody else makes locks."""
     if pg_server.choice == "docker":
         pytest.skip("no programs for a server of its own")
-    kind = pg_server.choice if pg_server.choice in ("embedded", "system") else None
-    try:
-        server = start(prefer=kind)
-    except EmbeddedError as error:
-        pytest.skip(f"no server of its own: {error}")
-    with server:
+    with own_server_of(kind_of(pg_server)) as server:
         yield server
 
 

@@ -9,10 +9,10 @@ from typing import Literal
 import psycopg
 import pytest
 
-from emq_sql.embedded import Server, start
-from emq_sql.errors import EmbeddedError
+from emq_sql.embedded import Server
 from emq_sql.protocol import steps
 from tests.faults.processes import Field, wait_for
+from tests.plugins.own_server import kind_of, own_server_of
 from tests.plugins.proxy import proxied
 from tests.plugins.running import PgServer
 
@@ -22,12 +22,7 @@ BACKEND = "select pid from pg_stat_activity where datname = current_database() a
 @pytest.fixture(scope="module")
 def own_server(pg_server: PgServer) -> Iterator[Server]:
     """A server of this module's own, which it may restart."""
-    kind = pg_server.choice if pg_server.choice in ("embedded", "system") else None
-    try:
-        server = start(prefer=kind)
-    except EmbeddedError as error:
-        pytest.skip(f"no server that may be restarted: {error}")
-    with server:
+    with own_server_of(kind_of(pg_server)) as server:
         yield server
 
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from emq_sql.embedded import Server, start
-from emq_sql.errors import EmbeddedError
+from emq_sql.embedded import Server
 from tests.faults.forking import Nursery
 from tests.faults.outages import CAMPAIGN, OutageField, reconnected, ride_out
 from tests.faults.replica import Pair, paired
+from tests.plugins.own_server import kind_of, own_server_of
 from tests.plugins.pgbouncer import bounced
 from tests.plugins.proxy import proxied
 from tests.plugins.running import PgServer
@@ -37,17 +37,13 @@ def kind(pg_server: PgServer) -> str | None:
     """Which programs the servers of these tests are."""
     if pg_server.choice == "docker":
         pytest.skip("the server is not ours to restart")
-    return pg_server.choice if pg_server.choice in ("embedded", "system") else None
+    return kind_of(pg_server)
 
 
 @pytest.fixture(scope="module")
 def frail(kind: str | None) -> Iterator[Server]:
     """A server of this module's own."""
-    try:
-        server = start(prefer=kind)
-    except EmbeddedError as error:
-        pytest.skip(f"no server that may be restarted: {error}")
-    with server:
+    with own_server_of(kind) as server:
         yield server
 
 

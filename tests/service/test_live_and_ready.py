@@ -15,10 +15,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from emq_sql.embedded import Server, start
-from emq_sql.errors import EmbeddedError
+from emq_sql.embedded import Server
 from emq_sql.protocol import steps
 from emq_sql.worker.health.file import ask
+from tests.plugins.own_server import kind_of, own_server_of
 from tests.plugins.running import PgServer
 from tests.service.conftest import ROOT, Place, Worker
 
@@ -125,12 +125,7 @@ def test_a_worker_whose_queues_are_paused_says_so_and_is_ready(place: Place) -> 
 @pytest.fixture(scope="module")
 def own_server(pg_server: PgServer) -> Iterator[Server]:
     """A server of this module's own, which it may stop."""
-    choice = pg_server.choice if pg_server.choice in ("embedded", "system") else None
-    try:
-        server = start(prefer=choice)
-    except EmbeddedError as error:
-        pytest.skip(f"no server that may be stopped: {error}")
-    with server:
+    with own_server_of(kind_of(pg_server)) as server:
         yield server
 
 

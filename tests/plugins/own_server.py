@@ -1,0 +1,28 @@
+"""A server of a test's own, of the same programs as the others', which it may stop or restart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from emq_sql.embedded import Server, start
+from emq_sql.errors import EmbeddedError
+from tests.plugins.running import PgServer
+
+
+def kind_of(pg_server: PgServer) -> str | None:
+    """Which programs: those of the tests' server, where it is one of ours."""
+    return pg_server.choice if pg_server.choice in ("embedded", "system") else None
+
+
+@contextmanager
+def own_server_of(kind: str | None) -> Iterator[Server]:
+    """One that runs until the end of the block; the test is skipped where there can be none."""
+    try:
+        server = start(prefer=kind)
+    except EmbeddedError as error:
+        pytest.skip(f"no server of its own: {error}")
+    with server:
+        yield server
