@@ -27,6 +27,7 @@ Direction = Literal["up", "down"]
 
 _STEP_NAME = re.compile(r"(?P<number>\d{4})_(?P<phase>pre|post)_(?P<what>\w+)")
 _QUALIFIER = re.compile(r"(?<![\w.])emq\.")
+_CREATE_FUNCTION = re.compile(r"^create function\b", re.M)
 _SCHEMA_WORD = re.compile(r"\bschema emq\b")
 
 
@@ -74,8 +75,22 @@ def newest() -> int:
 
 
 def statements(step: Step, direction: Direction) -> list[str]:
-    """The texts of a step's files, in the order of their paths."""
-    return [path.read_text() for path in sorted((step.folder / direction).rglob("*.sql"))]
+    """The texts of a step's files, in the order of their paths.
+
+    A `.list` among them names files of earlier steps: the functions as they were before this step,
+    which are put back.
+    """
+    texts = []
+    for path in sorted((step.folder / direction).rglob("*")):
+        if path.suffix == ".sql":
+            texts.append(path.read_text())
+        elif path.suffix == ".list":
+            texts += [_put_back(step.folder.parent / name) for name in path.read_text().split()]
+    return texts
+
+
+def _put_back(file: Path) -> str:
+    return _CREATE_FUNCTION.sub("create or replace function", file.read_text())
 
 
 def for_schema(text: str, schema: str) -> str:

@@ -44,9 +44,9 @@ def install(conn: psycopg.Connection[Any], *changes: Change) -> None:
 
 def _text(file: str) -> str:
     root = steps.migrations_folder() / "steps"
-    paths = [path for path in root.rglob("up/**/*.sql") if _name(path) == file]
-    assert len(paths) == 1, f"{file}: {paths}"
-    return paths[0].read_text()
+    paths = sorted(path for path in root.rglob("up/**/*.sql") if _name(path) == file)
+    assert paths, f"there is no {file}.sql"
+    return paths[-1].read_text()  # the newest step that makes it
 
 
 def _name(path: Path) -> str:

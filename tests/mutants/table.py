@@ -265,51 +265,51 @@ MUTANTS = (
         "put_back_any_fence",
         PROTOCOL + "test_put_back.py::test_one_call_gives_many_back_each_to_its_own_place",
         (
-            Change("put_back", FENCE_OF_LOCK, " for update skip locked"),
-            Change("put_back", FENCE_OF_DELETE, "where a.id = any (array[x.id])"),
+            Change("hand_back", FENCE_OF_LOCK, " for update skip locked"),
+            Change("hand_back", FENCE_OF_DELETE, "where a.id = any (array[x.id])"),
         ),
     ),
     mutant(
         "put_back_waits", PROTOCOL + "test_put_back.py::test_a_job_under_a_guard_is_busy_and_stays",
-        "put_back", "for update skip locked", "for update",
+        "hand_back", "for update skip locked", "for update",
     ),
     mutant(
         "snooze_costs", PROTOCOL + "test_put_back.py::test_snooze_waits_and_costs_nothing",
-        "put_back", "(p_verb = 'retry')::int", "1",
+        "end_runs", "(u.ended in ('exception', 'timeout', 'permanent'))::int", "1",
     ),
     mutant(
         "retry_is_free", PROTOCOL + "test_budgets.py::test_a_job_is_dead_when_its_failures_reach_max_attempts",
-        "put_back", "a.failures + (p_verb = 'retry')::int", "a.failures",
+        "end_runs", "u.failures + (u.ended in ('exception', 'timeout', 'permanent'))::int", "u.failures",
     ),
     mutant(
         "failures_alone", PROTOCOL + "test_budgets.py"
         "::test_lost_leases_and_failures_together_reach_max_attempts[failure]",
-        "put_back", "d.f + d.stalled >=", "d.f >=",
+        "end_runs", "when 'exception' then r.s + r.f >=", "when 'exception' then r.f >=",
     ),
     mutant(
         "snooze_kills", PROTOCOL + "test_budgets.py::test_snoozes_and_releases_use_no_budget",
-        "put_back", "p_verb = 'retry'\n             and d.f + d.stalled >=", "d.f + d.stalled + 1 >=",
+        "end_runs", "             else false end as spent", "             else r.s + r.f + 1 >= coalesce(j.max_attempts, 25) end as spent",
     ),
     mutant(
         "release_to_the_tail",
         PROTOCOL + "test_put_back.py::test_release_goes_to_the_head_of_its_level_and_costs_nothing",
-        "put_back", "m.rank & ~1 else", "m.rank | 1 else",
+        "end_runs", "case when r.ended in ('stalled', 'release') then r.rank & ~1", "case when r.ended = 'stalled' then r.rank & ~1",
     ),
     mutant(
         "retry_to_the_head",
         PROTOCOL + "test_put_back.py::test_retry_without_a_delay_goes_behind_the_fresh_jobs_of_its_level",
-        "put_back", "else m.rank | 1 end", "else m.rank & ~1 end",
+        "end_runs", "else r.rank | 1 end as line", "else r.rank & ~1 end as line",
     ),
     mutant(
         "no_attempt_row",
         PROTOCOL + "test_put_back.py::test_each_attempt_that_ended_without_completion_has_its_row",
-        "put_back", "           m.queue, m.worker, m.error\n      from m\n",
+        "end_runs", "           m.queue, m.worker, m.error\n      from m order by m.n\n",
         "           m.queue, m.worker, m.error\n      from m where false\n",
     ),
     mutant(
         "lease_of_the_call_stays",
         PROTOCOL + "test_leases.py::test_the_lease_of_a_call_is_for_that_claim_only[retry]",
-        "put_back", "m.own_lease_ms", "m.lease_ms",
+        "end_runs", "m.own_lease_ms", "m.lease_ms",
     ),
     # sweep
     mutant(
@@ -319,24 +319,25 @@ MUTANTS = (
     mutant(
         "stalled_not_counted",
         PROTOCOL + "test_budgets.py::test_a_job_is_dead_when_its_lost_leases_reach_max_stalled",
-        "sweep", "(a.stalled + 1)::smallint", "a.stalled",
+        "end_runs", "u.stalled + (u.ended = 'stalled')::int", "u.stalled",
     ),
     mutant(
         "one_stall_more",
         PROTOCOL + "test_echomq_weaknesses.py"
         "::test_max_stalled_is_the_number_of_lost_leases_that_kills",
-        "sweep", "d.stalled >= coalesce(p_max_stalled", "d.stalled > coalesce(p_max_stalled",
+        "end_runs", "r.s >= coalesce(p_max_stalled", "r.s > coalesce(p_max_stalled",
     ),
     mutant(
         "stalls_are_no_attempts",
         PROTOCOL + "test_budgets.py::test_lost_leases_and_failures_together_reach_max_attempts[stall]",
-        "sweep", "or d.stalled + d.failures >= coalesce(j.max_attempts, q.max_attempts, 25)", "",
+        "end_runs",
+        "\n                                 or r.s + r.f >= coalesce(j.max_attempts, q.max_attempts, 25)", "",
     ),
     mutant(
         "recovered_to_the_tail",
         PROTOCOL + "test_reap.py"
         "::test_a_recovered_job_is_claimed_before_fresh_ones_of_its_level_and_after_higher_levels",
-        "sweep", "m.rank & ~1", "m.rank",
+        "end_runs", "('stalled', 'release') then r.rank & ~1", "('stalled', 'release') then r.rank",
     ),
     mutant(
         "one_bad_row_stops_all",
@@ -353,14 +354,9 @@ MUTANTS = (
         "sweep", "a.lease_deadline < v_now and", "",
     ),
     mutant(
-        "row_by_row_counts_less",
+        "row_by_row_by_another_path",
         PROTOCOL + "test_reap.py::test_a_batch_done_row_by_row_counts_and_kills_as_the_statement_does",
-        "reap_one", "a.rank & ~1, a.stalled + 1", "a.rank & ~1, a.stalled",
-    ),
-    mutant(
-        "row_by_row_never_kills",
-        PROTOCOL + "test_reap.py::test_a_batch_done_row_by_row_counts_and_kills_as_the_statement_does",
-        "reap_one", "or a.stalled + 1 + a.failures >= coalesce(j.max_attempts, q.max_attempts, 25)", "",
+        "reap_one", "array['stalled']", "array['release']",
     ),
     mutant(
         "sweep_with_a_clock_in_front",
@@ -501,30 +497,9 @@ MUTANTS = (
         PROTOCOL + "test_keep.py::test_paused_queues_come_with_the_answers_and_resumed_ones_do_not",
         "keep", " and q.paused",
     ),
-    Mutant(
-        "stall_any_fence", PROTOCOL + "test_stall.py::test_a_stale_fence_changes_nothing_and_is_recorded",
-        (
-            Change("stall", FENCE_OF_LOCK, " for update skip locked"),
-            Change("stall", FENCE_OF_DELETE, "where a.id = any (array[x.id])"),
-        ),
-    ),
     mutant(
-        "stall_waits", PROTOCOL + "test_stall.py::test_it_never_waits_for_an_open_transaction",
-        "stall", "for update skip locked", "for update",
-    ),
-    mutant(
-        "stall_without_max_stalled", PROTOCOL + "test_stall.py::test_max_stalled_limits_it_like_leases_that_ended",
-        "stall", "d.stalled >= coalesce(q.max_stalled, 3)", "false",
-    ),
-    mutant(
-        "stall_without_max_attempts",
-        PROTOCOL + "test_stall.py::test_max_attempts_limits_failures_and_lost_leases_together[2]",
-        "stall", "d.stalled + d.failures >= coalesce", "d.stalled >= coalesce",
-    ),
-    mutant(
-        "stall_to_the_tail",
-        PROTOCOL + "test_stall.py::test_the_job_goes_to_the_head_of_its_level_and_counts_a_lost_lease",
-        "stall", "m.rank & ~1", "m.rank",
+        "stall_costs_nothing", PROTOCOL + "test_stall.py::test_max_stalled_limits_it_like_leases_that_ended",
+        "stall", "array_fill('stalled'::text", "array_fill('release'::text",
     ),
     mutant(
         "claim_any_takes_n_of_each", PROTOCOL + "test_claim_any.py::test_n_limits_all_queues_together",
@@ -563,8 +538,8 @@ MUTANTS = (
     ),
     # plans
     settings_off(
-        "stall_without_settings",
-        PLANS + "test_plans.py::test_no_function_walks_a_whole_hot_table[truncated-stall]", "stall",
+        "hand_back_without_settings_for_stall",
+        PLANS + "test_plans.py::test_no_function_walks_a_whole_hot_table[truncated-stall]", "hand_back",
     ),
     settings_off(
         "complete_without_settings",
@@ -576,7 +551,7 @@ MUTANTS = (
     ),
     settings_off(
         "put_back_without_settings",
-        PLANS + "test_plans.py::test_no_function_walks_a_whole_hot_table[truncated-put_back]", "put_back",
+        PLANS + "test_plans.py::test_no_function_walks_a_whole_hot_table[truncated-put_back]", "hand_back",
     ),
     settings_off(
         "sweep_without_settings",

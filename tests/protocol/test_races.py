@@ -14,8 +14,8 @@ VERBS = pytest.mark.parametrize(
     [
         ("complete", "complete", "done"),
         ("extend", "extend", "done"),
-        ("put_back", "retry", "pending"),
-        ("put_back", "release", "pending"),
+        ("hand_back", "retry", "pending"),
+        ("hand_back", "release", "pending"),
     ],
 )
 

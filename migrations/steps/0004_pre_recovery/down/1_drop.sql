@@ -1,0 +1,14 @@
+-- Takes back what the step made; every job stays as it is, but what the new columns said is gone.
+drop function
+  emq.end_runs, emq.fail, emq.fingerprint, emq.hand_back, emq.headline, emq.last_chance,
+  emq.refuse_settings, emq.set_ledger, emq.set_queue, emq.tell_dead;
+drop table emq.late;
+drop index emq.audit_id_idx, emq.refusal_at_idx, emq.dead_died_at_idx;
+alter table emq.archive drop column lease_deadline;
+alter table emq.dead drop column task, drop column worker, drop column fingerprint;
+alter table emq.meta
+  drop column retention, drop column audit_retention, drop column export_first, drop column home;
+alter table emq.queue
+  drop column max_active, drop column cancelled_retention, drop column dead_retention,
+  drop column replay_within, drop column unknown_after, drop column quarantine,
+  drop column quarantine_after, drop column on_dead, drop column on_dead_queue;

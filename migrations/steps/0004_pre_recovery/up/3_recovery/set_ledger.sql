@@ -1,0 +1,27 @@
+-- Promise: sets what is named of the ledger's own settings and leaves the rest; null resets one to
+--   its default. Refusals as in set_queue. Audited.
+-- Parameters: p_settings, an object: retention (how long finished jobs are kept where their queue
+--   says nothing), audit_retention, export_first (no day goes that is not exported); p_label.
+-- Locks: the meta row.
+-- Index: meta_pk.
+create function emq.set_ledger(p_settings jsonb, p_label text default null) returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  s jsonb := p_settings;
+begin
+  perform emq.refuse_settings(s, array['retention', 'audit_retention', 'export_first']);
+  update emq.meta m set
+    retention = case when s ? 'retention' then coalesce((s ->> 'retention')::interval, '30 days')
+                     else m.retention end,
+    audit_retention = case when s ? 'audit_retention'
+      then coalesce((s ->> 'audit_retention')::interval, '1 year') else m.audit_retention end,
+    export_first = case when s ? 'export_first'
+      then coalesce((s ->> 'export_first')::boolean, false) else m.export_first end;
+  insert into emq.audit (verb, label, detail) values ('configure', p_label, s);
+exception when data_exception or check_violation then
+  raise exception 'emq: a setting of the ledger cannot be: %', sqlerrm
+    using errcode = 'EQ006', hint = 'Look at the settings that were given: ' || s::text;
+end $$;
+revoke all on function emq.set_ledger from public;

@@ -1,0 +1,51 @@
+-- Promise: sets what is named of a queue's settings and leaves the rest; null resets one to its
+--   default. Jobs and leases that exist keep what they have. A name that is no setting, or a value
+--   that is none, is refused with the remedy (EQ006), and nothing is changed. Audited.
+-- Parameters: p_queue; p_settings, an object: lease, max_attempts, max_stalled, max_active,
+--   retention, cancelled_retention, dead_retention, replay_within ('0': never), unknown_after,
+--   quarantine, quarantine_after, on_dead, on_dead_queue; p_label.
+-- Locks: the queue's settings row.
+-- Index: queue_pk.
+create function emq.set_queue(p_queue text, p_settings jsonb, p_label text default null)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  s jsonb := p_settings;
+begin
+  perform emq.refuse_new(p_queue, '{}');
+  perform emq.refuse_settings(s, array[
+    'lease', 'max_attempts', 'max_stalled', 'max_active', 'retention', 'cancelled_retention',
+    'dead_retention', 'replay_within', 'unknown_after', 'quarantine', 'quarantine_after', 'on_dead',
+    'on_dead_queue']);
+  insert into emq.queue (name) values (p_queue) on conflict on constraint queue_pk do nothing;
+  update emq.queue q set
+    lease = case when s ? 'lease' then coalesce((s ->> 'lease')::interval, '30 s') else q.lease end,
+    max_attempts = case when s ? 'max_attempts' then coalesce((s ->> 'max_attempts')::smallint, 25)
+                        else q.max_attempts end,
+    max_stalled = case when s ? 'max_stalled' then coalesce((s ->> 'max_stalled')::smallint, 3)
+                       else q.max_stalled end,
+    max_active = case when s ? 'max_active' then (s ->> 'max_active')::int else q.max_active end,
+    retention = case when s ? 'retention' then (s ->> 'retention')::interval else q.retention end,
+    cancelled_retention = case when s ? 'cancelled_retention'
+      then (s ->> 'cancelled_retention')::interval else q.cancelled_retention end,
+    dead_retention = case when s ? 'dead_retention' then (s ->> 'dead_retention')::interval
+                          else q.dead_retention end,
+    replay_within = case when s ? 'replay_within' then (s ->> 'replay_within')::interval
+                         else q.replay_within end,
+    unknown_after = case when s ? 'unknown_after' then (s ->> 'unknown_after')::interval
+                         else q.unknown_after end,
+    quarantine = case when s ? 'quarantine' then s ->> 'quarantine' else q.quarantine end,
+    quarantine_after = case when s ? 'quarantine_after' then (s ->> 'quarantine_after')::smallint
+                            else q.quarantine_after end,
+    on_dead = case when s ? 'on_dead' then s ->> 'on_dead' else q.on_dead end,
+    on_dead_queue = case when s ? 'on_dead_queue' then s ->> 'on_dead_queue'
+                         else q.on_dead_queue end
+   where q.name = p_queue;
+  insert into emq.audit (verb, queue, label, detail) values ('configure', p_queue, p_label, s);
+exception when data_exception or check_violation then
+  raise exception 'emq: a setting of the queue % cannot be: %', p_queue, sqlerrm
+    using errcode = 'EQ006', hint = 'Look at the settings that were given: ' || s::text;
+end $$;
+revoke all on function emq.set_queue from public;
