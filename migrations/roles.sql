@@ -38,6 +38,8 @@ grant execute on function
   emq.maintain_due
 to @prefix@_operator;
 
+grant execute on procedure emq.maintain_loop to @prefix@_operator;
+
 grant select on
   emq.ledger, emq.depth, emq.misplaced, emq.worker, emq.reap_log, emq.audit, emq.refusal
 to @prefix@_operator;

@@ -12,7 +12,9 @@ _SHORTER = (
     (r"\binteger\b", "int"),
     (r" DEFAULT NULL::[a-z ]+(\[\])?", " = null"),
     (r" DEFAULT \(\(now\(\) AT TIME ZONE 'utc'::text\)\)::date", " = today in UTC"),
+    (r" DEFAULT ('[^']*')::interval", r" = \1"),
     (r" DEFAULT (\w+)", r" = \1"),
+    (r"\bIN ", ""),  # said of procedures only
 )
 CLAIMED_JOB = (
     "id uuid, fence bigint, attempts int, stalled int, failures int, lease_deadline timestamptz,"
@@ -20,7 +22,8 @@ CLAIMED_JOB = (
 )
 _COLUMN = re.compile(r"^OUT (.*)$")
 _QUERY = """
-select proname, pg_get_function_arguments(oid), pg_get_function_result(oid), proretset
+select proname, pg_get_function_arguments(oid),
+       coalesce(pg_get_function_result(oid), 'a procedure'), proretset
   from pg_proc where pronamespace = 'emq'::regnamespace and proname = any (%s) order by proname
 """
 

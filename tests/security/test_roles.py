@@ -43,6 +43,7 @@ MAY_CALL = {
     "promote": {WORKER, OPERATOR},
     "reap": {WORKER, OPERATOR},
     "maintain": {WORKER, OPERATOR},
+    "maintain_loop": {OPERATOR},
     "check_stalled": {OPERATOR},
     "pause": {OPERATOR},
     "resume": {OPERATOR},
@@ -76,8 +77,8 @@ MAY_READ = {
     "audit": {OPERATOR},
     "refusal": {OPERATOR},
 }
-# Touch no table, so that they may be inlined.
-INVOKER = {"id_time", "job_id", "uuid7", "refuse_new"}
+# Touch no table, so that they may be inlined; maintain_loop, which commits, can be nothing else.
+INVOKER = {"id_time", "job_id", "uuid7", "refuse_new", "maintain_loop"}
 WRITES = ("insert", "update", "delete", "truncate", "references", "trigger")
 
 

@@ -2,6 +2,7 @@
 drop function
   emq.end_runs, emq.fail, emq.fingerprint, emq.hand_back, emq.headline, emq.last_chance,
   emq.refuse_settings, emq.set_ledger, emq.set_queue, emq.tell_dead;
+drop procedure emq.maintain_loop;
 drop table emq.late;
 drop index emq.audit_id_idx, emq.refusal_at_idx, emq.dead_died_at_idx;
 alter table emq.archive drop column lease_deadline;
