@@ -38,6 +38,8 @@ grant execute on function
   emq.maintain_due
 to @prefix@_operator;
 
+grant execute on function emq.tidy to @prefix@_worker, @prefix@_operator;
+
 grant execute on procedure emq.maintain_loop to @prefix@_operator;
 
 grant select on

@@ -44,6 +44,7 @@ MAY_CALL = {
     "reap": {WORKER, OPERATOR},
     "maintain": {WORKER, OPERATOR},
     "maintain_loop": {OPERATOR},
+    "tidy": {WORKER, OPERATOR},
     "check_stalled": {OPERATOR},
     "pause": {OPERATOR},
     "resume": {OPERATOR},

@@ -1,4 +1,7 @@
 -- Takes back what the step made; every job stays as it is, but what the new columns said is gone.
+drop function emq.tidy;
+drop table emq.tidied, emq.tidying;
+drop index emq.dead_queue_died_at_idx;
 drop function
   emq.end_runs, emq.fail, emq.fingerprint, emq.hand_back, emq.headline, emq.last_chance,
   emq.refuse_settings, emq.set_ledger, emq.set_queue, emq.tell_dead;
