@@ -3,6 +3,9 @@ drop function emq.tidy;
 drop table emq.tidied, emq.tidying;
 drop index emq.dead_queue_died_at_idx;
 drop function
+  emq.dead_groups, emq.dead_letter, emq.dead_list, emq.dead_matching, emq.dead_where,
+  emq.discard_many, emq.replay_count, emq.replay_many, emq.replay_one, emq.replay_verdict;
+drop function
   emq.end_runs, emq.fail, emq.fingerprint, emq.hand_back, emq.headline, emq.last_chance,
   emq.refuse_settings, emq.set_ledger, emq.set_queue, emq.tell_dead;
 drop procedure emq.maintain_loop;
