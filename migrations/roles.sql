@@ -26,7 +26,7 @@ grant execute on function
   emq.claim, emq.claimed, emq.complete, emq.complete_and_claim, emq.extend, emq.retry, emq.snooze,
   emq.release, emq.guard, emq.outcome, emq.result, emq.promote, emq.reap, emq.maintain,
   emq.worker_seen, emq.worker_gone, emq.keep, emq.stall, emq.park,
-  emq.claim_any, emq.maintain_due
+  emq.claim_any, emq.maintain_due, emq.fail, emq.last_chance
 to @prefix@_worker;
 
 grant execute on function emq.outcome, emq.result to @prefix@_producer;
@@ -34,8 +34,10 @@ grant execute on function emq.outcome, emq.result to @prefix@_producer;
 grant execute on function
   emq.pause, emq.resume, emq.configure, emq.tag, emq.promote, emq.reap, emq.check_stalled,
   emq.maintain, emq.archive_days, emq.outcome, emq.result, emq.place, emq.story, emq.envelope,
+  emq.dead_list, emq.dead_groups, emq.dead_letter, emq.replay_count, emq.replay_many, emq.replay_one,
+  emq.discard_many,
   emq.cancel, emq.replay, emq.discard, emq.retire, emq.ring, emq.ring_parked, emq.id_time, emq.job_id,
-  emq.maintain_due
+  emq.maintain_due, emq.set_queue, emq.set_ledger, emq.headline, emq.fingerprint
 to @prefix@_operator;
 
 grant execute on function emq.tidy to @prefix@_worker, @prefix@_operator;
@@ -43,8 +45,9 @@ grant execute on function emq.tidy to @prefix@_worker, @prefix@_operator;
 grant execute on procedure emq.maintain_loop to @prefix@_operator;
 
 grant select on
-  emq.ledger, emq.depth, emq.misplaced, emq.worker, emq.reap_log, emq.audit, emq.refusal
+  emq.ledger, emq.depth, emq.misplaced, emq.worker, emq.reap_log, emq.audit, emq.refusal,
+  emq.late, emq.queue
 to @prefix@_operator;
 
 grant execute on function emq.place to @prefix@_reader;
-grant select on emq.ledger, emq.depth, emq.worker, emq.reap_log to @prefix@_reader;
+grant select on emq.ledger, emq.depth, emq.worker, emq.reap_log, emq.queue to @prefix@_reader;

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.mutants.installing import VARIABLE
-from tests.mutants.table import Mutant
+from tests.mutants.mutant import Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
 _COMMAND = (sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "--tb=line", "-p",

@@ -7,8 +7,9 @@ import ast
 import pytest
 
 from tests.mutants.killing import ROOT, judge
+from tests.mutants.mutant import Mutant
 from tests.mutants.rendering import render
-from tests.mutants.table import BY_NAME, MUTANTS, Mutant
+from tests.mutants.table import BY_NAME, MUTANTS
 from tests.plugins.running import PgServer
 
 SLICE = (

@@ -16,6 +16,7 @@ from uuid import UUID
 
 import psycopg
 import pytest
+from psycopg.types.json import Jsonb
 
 from emq_sql.minting import new_id
 
@@ -179,6 +180,18 @@ class Ledger:
             None if delay is None else [delay] * n,
             None if error is None else [error] * n,
         )
+
+    def fail(
+        self, *pairs: Pair, reason: str, delay: Interval = None, error: str | None = None
+    ) -> list[str]:
+        query = "select emq.fail(%s::uuid[], %s::bigint[], %s::text[], %s::interval[], %s::text[])"
+        n = len(pairs)
+        delays = None if delay is None else [delay] * n
+        return self._answers(query, pairs, [reason] * n, delays, error and [error] * n)
+
+    def set_queue(self, queue: str = "default", **settings: object) -> None:
+        """emq.set_queue: these settings, None resets one."""
+        self.rows("select emq.set_queue(%s, %s)", queue, Jsonb(settings))
 
     def snooze(self, *pairs: Pair, delay: str) -> list[str]:
         query = "select emq.snooze(%s::uuid[], %s::bigint[], %s::interval[])"

@@ -27,6 +27,12 @@ MAY_CALL = {
     "maintain_due": {WORKER, OPERATOR},
     "keep": {WORKER},
     "stall": {WORKER},
+    "fail": {WORKER},
+    "last_chance": {WORKER},
+    "set_queue": {OPERATOR},
+    "set_ledger": {OPERATOR},
+    "headline": {OPERATOR},
+    "fingerprint": {OPERATOR},
     "outcome": {PRODUCER, WORKER, OPERATOR},
     "result": {PRODUCER, WORKER, OPERATOR},
     "claim": {WORKER},
@@ -56,15 +62,29 @@ MAY_CALL = {
     "cancel": {OPERATOR},
     "replay": {OPERATOR},
     "discard": {OPERATOR},
+    "dead_list": {OPERATOR},
+    "dead_groups": {OPERATOR},
+    "dead_letter": {OPERATOR},
+    "replay_count": {OPERATOR},
+    "replay_many": {OPERATOR},
+    "replay_one": {OPERATOR},
+    "discard_many": {OPERATOR},
     "retire": {OPERATOR},
     "place": {OPERATOR, READER},
     # What the others are made of.
     "archived": set(),
     "bell_locks": set(),
+    "dead_matching": set(),
+    "dead_where": set(),
+    "end_runs": set(),
+    "hand_back": set(),
+    "refuse_settings": set(),
+    "tell_dead": set(),
     "put_back": set(),
     "reap_one": set(),
     "refuse": set(),
     "refuse_new": set(),
+    "replay_verdict": set(),
     "rest": set(),
     "sweep": set(),
 }
@@ -77,9 +97,11 @@ MAY_READ = {
     "misplaced": {OPERATOR},
     "audit": {OPERATOR},
     "refusal": {OPERATOR},
+    "late": {OPERATOR},
+    "queue": {OPERATOR, READER},
 }
 # Touch no table, so that they may be inlined; maintain_loop, which commits, can be nothing else.
-INVOKER = {"id_time", "job_id", "uuid7", "refuse_new", "maintain_loop"}
+INVOKER = {"dead_where", "replay_verdict", "id_time", "job_id", "uuid7", "refuse_new", "maintain_loop"}
 WRITES = ("insert", "update", "delete", "truncate", "references", "trigger")
 
 
