@@ -40,6 +40,14 @@ grant execute on function
   emq.maintain_due, emq.set_queue, emq.set_ledger, emq.headline, emq.fingerprint
 to @prefix@_operator;
 
+grant execute on function emq.enqueue_unless_waiting to @prefix@_producer, @prefix@_worker;
+
+grant execute on function
+  emq.drain, emq.obliterate, emq.release_worker, emq.adopt, emq.here
+to @prefix@_operator;
+
+grant execute on function emq.at_home to @prefix@_worker, @prefix@_operator;
+
 grant execute on function emq.tidy to @prefix@_worker, @prefix@_operator;
 
 grant execute on procedure emq.maintain_loop to @prefix@_operator;

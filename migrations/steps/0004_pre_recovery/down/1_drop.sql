@@ -8,6 +8,9 @@ drop function
 drop function
   emq.end_runs, emq.fail, emq.fingerprint, emq.hand_back, emq.headline, emq.last_chance,
   emq.refuse_settings, emq.set_ledger, emq.set_queue, emq.tell_dead;
+drop function
+  emq.adopt, emq.at_home, emq.drain, emq.enqueue_unless_waiting, emq.erase, emq.here, emq.obliterate,
+  emq.release_worker, emq.unseat, emq.withdraw;
 drop procedure emq.maintain_loop;
 drop table emq.late;
 drop index emq.audit_id_idx, emq.refusal_at_idx, emq.dead_died_at_idx;
