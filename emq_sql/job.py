@@ -85,3 +85,20 @@ class Maintained:
     promoted: int
     recovered: int
     dead: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tidied:
+    """What one step of retention did, to what; `remaining` as far as it is known.
+
+    `did` is "nothing" when nothing is old enough, "busy" when another session is at it.
+    """
+
+    did: str
+    what: str | None
+    remaining: int | None
+
+    @property
+    def idle(self) -> bool:
+        """Whether another step at once would be for nothing."""
+        return self.did in {"nothing", "busy"}

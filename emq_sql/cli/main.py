@@ -20,6 +20,7 @@ COMMANDS = {
     "health": "emq_sql.cli.health:health",
     "job": "emq_sql.cli.looking:job",
     "ledger": "emq_sql.cli.looking:ledger",
+    "maintain": "emq_sql.cli.maintain:maintain",
     "pause": "emq_sql.cli.steering:pause",
     "queues": "emq_sql.cli.looking:queues",
     "reap": "emq_sql.cli.steering:reap",

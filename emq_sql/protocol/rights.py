@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import psycopg
@@ -11,9 +12,10 @@ from emq_sql.protocol.troubles import named
 
 # Without one of these a job that was claimed could not be kept, or not be settled.
 TO_WORK = (
-    "claim", "claim_any", "claimed", "complete", "complete_and_claim", "keep", "outcome", "release",
-    "retry", "snooze", "stall",
+    "claim", "claim_any", "claimed", "complete", "complete_and_claim", "fail", "keep",
+    "last_chance", "outcome", "release", "snooze", "stall",
 )  # fmt: skip
+TO_MAINTAIN = ("maintain", "maintain_due", "tidy")
 
 _MISSING = """
 select current_user::text, array(
@@ -25,9 +27,11 @@ select current_user::text, array(
 """
 
 
-def missing_to_work(conn: psycopg.Connection[Any], schema: str) -> tuple[str, list[str]]:
-    """The role's name, and the functions that a worker needs and that it may not execute."""
+def missing(
+    conn: psycopg.Connection[Any], schema: str, needed: Sequence[str]
+) -> tuple[str, list[str]]:
+    """The role's name, and those of the ledger's functions needed that it may not execute."""
     with named(), cursor(conn) as c:
-        row = c.execute(_MISSING, [schema, list(TO_WORK)]).fetchone()
+        row = c.execute(_MISSING, [schema, list(needed)]).fetchone()
     assert row is not None
     return row[0], row[1]

@@ -1,4 +1,4 @@
-"""reap, check_stalled, promote, maintain, pause, resume, ring and the register of workers."""
+"""reap, check_stalled, promote, maintain, tidy, pause, resume, ring and the register of workers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from uuid import UUID
 
 import psycopg
 
-from emq_sql.job import Maintained, Reaped
+from emq_sql.job import Maintained, Reaped, Tidied
 from emq_sql.protocol.adapt import cursor
 from emq_sql.protocol.troubles import named
 
@@ -50,6 +50,11 @@ def maintain_due(
     query = f"select ran, promoted, recovered, dead from {schema}.maintain_due(%s, %s)"
     row = _row(conn, query, [every, limit])
     return Maintained(row[0], row[1] or 0, row[2] or 0, row[3] or 0)
+
+
+def tidy(conn: psycopg.Connection[Any], schema: str, limit: int = 2000) -> Tidied:
+    """One bounded step of retention; again until it is idle, each in a transaction of its own."""
+    return Tidied(*_row(conn, f"select did, what, remaining from {schema}.tidy(%s)", [limit]))
 
 
 def pause(conn: psycopg.Connection[Any], schema: str, queue: str, label: str | None = None) -> None:

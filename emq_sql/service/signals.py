@@ -13,7 +13,7 @@ from emq_sql.worker.worker import Worker
 
 LAST_PATIENCE = 15.0  # seconds after the grace in which everything must have ended
 
-_STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def obeyed(worker: Worker, grace: float) -> Iterator[None]:
             worker.release_now()
             overdue.expect(LAST_PATIENCE)
 
-    former = {number: signal.signal(number, stop) for number in _STOPS if _wanted(number)}
+    former = {number: signal.signal(number, stop) for number in STOPS if wanted(number)}
     overdue.start()
     try:
         yield
@@ -49,5 +49,6 @@ def obeyed(worker: Worker, grace: float) -> Iterator[None]:
         overdue.stop()
 
 
-def _wanted(number: signal.Signals) -> bool:
+def wanted(number: signal.Signals) -> bool:
+    """Whether this process should obey it."""
     return number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN

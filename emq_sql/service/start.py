@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -19,6 +20,7 @@ LIMIT = 10.0  # seconds for the checks, and as many to name the connection for t
 
 _POOLS_STATEMENTS = "statement pooling mode"  # as PgBouncer says it
 _GRANT = "Grant the worker's role emq_worker (emq schema roles makes the roles)."
+_GRANT_UPKEEP = "Grant the role emq_operator or emq_worker (emq schema roles makes the roles)."
 
 
 def checked(connect: Connect, schema: str, environment: str | None) -> str:
@@ -29,9 +31,20 @@ def checked(connect: Connect, schema: str, environment: str | None) -> str:
     Raises SchemaMissing, SchemaTooOld, SchemaTooNew, EnvironmentMismatch, BadSetting (rights, a
     pooler of statements), or a DatabaseTrouble: Retryable when there was no answer in time.
     """
+    return _asked(connect, lambda conn: _found_to_fit(conn, schema, environment), _GRANT)
+
+
+def checked_for_upkeep(connect: Connect, schema: str) -> str:
+    """The same for upkeep alone, which runs no job, whatever the environment."""
+    return _asked(
+        connect, lambda conn: _may(conn, schema, rights.TO_MAINTAIN, _GRANT_UPKEEP), _GRANT_UPKEEP
+    )
+
+
+def _asked(connect: Connect, look: Callable[[psycopg.Connection[Any]], str], grant: str) -> str:
     link = Link(connect, "emq start", LIMIT)
     try:
-        return link.call(lambda conn: _found_to_fit(conn, schema, environment))
+        return link.call(look)
     except EmqError as error:
         if _POOLS_STATEMENTS in error.what.lower():
             raise BadSetting(
@@ -39,7 +52,7 @@ def checked(connect: Connect, schema: str, environment: str | None) -> str:
                 hint="Set its pool_mode to transaction (or session), or lead past it.",
             ) from error
         if isinstance(error.__cause__, psycopg.errors.InsufficientPrivilege):
-            raise BadSetting(error.what, hint=_GRANT) from error
+            raise BadSetting(error.what, hint=grant) from error
         if isinstance(error, Ambiguous):  # nothing was written
             raise Retryable(error.what, hint="Nothing was claimed: start again.") from error
         raise
@@ -48,12 +61,7 @@ def checked(connect: Connect, schema: str, environment: str | None) -> str:
 
 
 def _found_to_fit(connection: psycopg.Connection[Any], schema: str, environment: str | None) -> str:
-    role, forbidden = rights.missing_to_work(connection, schema)
-    if forbidden:
-        names = ", ".join(f"{schema}.{name}" for name in forbidden)
-        raise BadSetting(f'The role "{role}" may not execute {names}.', hint=_GRANT)
-    with connection.transaction():
-        steps.require_newest(connection, schema=schema)
+    server = _may(connection, schema, rights.TO_WORK, _GRANT)
     tagged = reading.meta(connection, schema)["environment"]
     if tagged is not None and tagged != environment:
         mine = "names none" if environment is None else f'is "{environment}"'
@@ -62,6 +70,18 @@ def _found_to_fit(connection: psycopg.Connection[Any], schema: str, environment:
             hint="If this is a copy, tag it anew before a worker runs its jobs (emq.tag);"
             f' else set the environment of the application to "{tagged}".',
         )
+    return server
+
+
+def _may(
+    connection: psycopg.Connection[Any], schema: str, needed: Sequence[str], grant: str
+) -> str:
+    role, forbidden = rights.missing(connection, schema, needed)
+    if forbidden:
+        names = ", ".join(f"{schema}.{name}" for name in forbidden)
+        raise BadSetting(f'The role "{role}" may not execute {names}.', hint=grant)
+    with connection.transaction():
+        steps.require_newest(connection, schema=schema)
     return connection.info.parameter_status("server_version") or "of unknown version"
 
 

@@ -54,7 +54,7 @@ begin
     elsif v_tidying then
       v_untidy := null;
       begin
-        select t.did <> 'nothing' into v_tidying from emq.tidy(1000) t;
+        select t.did not in ('nothing', 'busy') into v_tidying from emq.tidy() t;
       exception when others then
         v_tidying := false;
         v_untidy := sqlerrm;
