@@ -118,9 +118,9 @@ MUTANTS = (
     mutant(
         "claim_without_floor", PLANS + "test_pinned.py::test_no_verb_walks_the_dead_rows_that_a_snapshot_pins",
         "claim", "         where r.queue = p_queue and r.rank = (p.i - 1)::smallint and r.ord >= p.f\n"
-        "         order by r.ord limit p_n",
+        "         order by r.ord limit v_n",
         "         where r.queue = p_queue and r.rank = (p.i - 1)::smallint\n"
-        "         order by r.ord limit p_n",
+        "         order by r.ord limit v_n",
     ),
     mutant(
         "complete_before_claim",

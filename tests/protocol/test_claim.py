@@ -141,9 +141,13 @@ def test_a_job_of_a_prepared_transaction_is_found(ledger: Ledger, db: Database) 
 
 
 def test_the_floors_start_afresh_when_the_line_was_truncated(ledger: Ledger) -> None:
-    for _ in range(20):
+    def rounds() -> bool:
         ledger.add(2)
         ledger.complete(*ledger.claim(10))
+        floors = ledger.one("select current_setting('emq.f' || encode('default', 'hex'))")
+        return int(floors.split(":")[4 + 5]) > 2  # where fresh jobs of the usual priority stand
+
+    ledger.until(rounds, "the floor has risen")
     ledger.run("truncate emq.pending")
     ledger.run("alter sequence emq.ord_seq restart")
     id = ledger.add_one()
