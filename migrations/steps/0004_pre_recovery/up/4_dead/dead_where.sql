@@ -57,7 +57,8 @@ begin
                          case k when 'died_after' then '>=' else '<' end, k);
       elsif k in ('older_than', 'younger_than') then
         v_needs := 'an interval such as "2 hours", or seconds';
-        v_ok := jsonb_typeof(v) in ('string', 'number') and v_text::interval >= interval '0';
+        v_ok := jsonb_typeof(v) in ('string', 'number')
+                and v_text::interval between interval '0' and interval '5000 years';
         v_part := format('d.died_at %s $2 - ($1 ->> %L)::interval',
                          case k when 'older_than' then '<' else '>=' end, k);
       elsif k = 'include_permanent' then
