@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from tests.mutants.mutant import Mutant, mutant
+from tests.mutants.mutant import Mutant, mutant, settings_off
 
 PROTOCOL = "tests/protocol/"
 ON_DEAD = PROTOCOL + "test_on_dead.py::"
@@ -150,5 +150,15 @@ MUTANTS: tuple[Mutant, ...] = (
         "refuse_settings",
         "where k <> all (p_known)",
         "where false",
+    ),
+    settings_off(
+        "end_runs_without_settings",
+        "tests/plans/test_plans.py::test_no_function_walks_a_whole_hot_table[truncated-fail]",
+        "end_runs",
+    ),
+    settings_off(
+        "last_chance_without_settings",
+        "tests/plans/test_plans.py::test_no_function_walks_a_whole_hot_table[truncated-fail]",
+        "last_chance",
     ),
 )

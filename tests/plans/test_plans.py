@@ -73,6 +73,18 @@ def stall(ledger: Ledger) -> None:
     ledger.stall_at_once(*ledger.claim(3), (new_id(), 1))
 
 
+def fail(ledger: Ledger) -> None:
+    """With all that hangs on it: quarantine, the hook of a dead letter, the last chance."""
+    ledger.set_queue(quarantine="sick", quarantine_after=1, on_dead="tell", unknown_after="1 day")
+    for held, reason in zip(
+        ledger.claim(5), ("exception", "timeout", "permanent", "expired", "no handler"), strict=True
+    ):
+        ledger.fail(held, (new_id(), 1), reason=reason, error="boom")
+    ledger.stall_at_once(ledger.take())
+    held = ledger.take("sick")
+    ledger.rows("select emq.last_chance(%s::uuid[], %s::bigint[])", [held.id], [held.fence])
+
+
 def guard(ledger: Ledger) -> None:
     ledger.guard(ledger.take())
 
@@ -127,7 +139,7 @@ def retire(ledger: Ledger) -> None:
 
 VERBS = [
     enqueue, claim, claimed, complete, complete_and_claim, extend, put_back, guard, reap, promote,
-    maintain, outcome, operators, retire, keep, stall, claim_any,
+    maintain, outcome, operators, retire, keep, stall, claim_any, fail,
 ]  # fmt: skip
 
 
