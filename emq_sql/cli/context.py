@@ -39,6 +39,27 @@ def json_option(command: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(command)
 
 
+def label_option(command: F) -> F:
+    """--label."""
+    return click.option("--label", help="What the audit says of why or whence.")(command)
+
+
+def dry_run_option(command: F) -> F:
+    """--dry-run."""
+    return click.option("--dry-run", is_flag=True, help="Only count what would be done.")(command)
+
+
+def limit_option(command: F) -> F:
+    """--limit."""
+    return click.option(
+        "--limit",
+        type=click.IntRange(1, 100_000),
+        default=1000,
+        show_default=True,
+        help="Rows of one batch.",
+    )(command)
+
+
 @contextmanager
 def ledger_of(dsn: str | None, schema: str) -> Iterator[tuple[psycopg.Connection[Any], str]]:
     """A connection of one's own to the ledger that the options name, and its schema."""

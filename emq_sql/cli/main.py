@@ -13,19 +13,26 @@ from emq_sql.cli.context import Told
 from emq_sql.cli.streams import open_missing
 
 COMMANDS = {
+    "adopt": "emq_sql.cli.adopt:adopt",
+    "cancel": "emq_sql.cli.ending:cancel",
     "demo": "emq_sql.cli.demo:demo",
     "dev-db": "emq_sql.cli.dev_db:dev_db",
     "doctor": "emq_sql.cli.doctor:doctor",
+    "drain": "emq_sql.cli.emptying:drain",
     "enqueue": "emq_sql.cli.steering:enqueue",
     "health": "emq_sql.cli.health:health",
     "job": "emq_sql.cli.looking:job",
     "ledger": "emq_sql.cli.looking:ledger",
     "maintain": "emq_sql.cli.maintain:maintain",
+    "obliterate": "emq_sql.cli.emptying:obliterate",
     "pause": "emq_sql.cli.steering:pause",
+    "queue": "emq_sql.cli.settings:queue",
     "queues": "emq_sql.cli.looking:queues",
     "reap": "emq_sql.cli.steering:reap",
+    "release-worker": "emq_sql.cli.ending:release_worker",
     "resume": "emq_sql.cli.steering:resume",
     "schema": "emq_sql.cli.schema:schema",
+    "settings": "emq_sql.cli.settings:ledger_settings",
     "worker": "emq_sql.cli.worker:worker",
 }
 HIDDEN = {"worker-child": "emq_sql.cli.child:worker_child"}

@@ -26,6 +26,12 @@ def ledger(
     )
 
 
+def held_by(conn: psycopg.Connection[Any], schema: str, worker: str) -> int:
+    """How many jobs this worker holds."""
+    query = f"select count(*) as n from {schema}.ledger where worker = %s"
+    return int(_rows(conn, query, [worker])[0]["n"])
+
+
 def depth(conn: psycopg.Connection[Any], schema: str) -> list[Row]:
     """Each queue that has settings or live jobs, with its counts and the age of its oldest."""
     return _rows(conn, f"select * from {schema}.depth order by queue", [])

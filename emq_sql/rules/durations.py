@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import UTC, datetime, timedelta
 
 from emq_sql.errors import BadTime
@@ -11,6 +12,17 @@ from emq_sql.rules.names import shown
 LONGEST = timedelta(days=3653)  # ten years: longer is a unit mistaken for another
 
 _SECONDS_HINT = "Give seconds as a number, or a datetime.timedelta."
+_WRITTEN_HINT = "Write a number and a unit, for example 90s, 15m, 2h or 7d."
+
+_UNITS = {
+    "w": timedelta(weeks=1),
+    "d": timedelta(days=1),
+    "h": timedelta(hours=1),
+    "m": timedelta(minutes=1),
+    "s": timedelta(seconds=1),
+    "ms": timedelta(milliseconds=1),
+}
+_WRITTEN = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)(w|d|h|m|s|ms)?")
 
 
 def duration(value: object, setting: str, *, allow_zero: bool = False) -> timedelta:
@@ -60,3 +72,25 @@ def aware(value: object, setting: str) -> datetime:
             f"{setting} is {value.isoformat()}, which has no place in the years 1 to 9999 of UTC."
         )
         raise BadTime(what, hint="Give an instant that can come to pass.") from None
+
+
+def written(text: str, setting: str, *, allow_zero: bool = False) -> timedelta:
+    """A duration as people write it: a number and w, d, h, m, s or ms; seconds without a unit.
+
+    Bounds and errors are those of `duration`.
+    """
+    found = _WRITTEN.fullmatch(text.strip().lower())
+    if not found:
+        raise BadTime(f"{setting} is {shown(text)}, which is no duration.", hint=_WRITTEN_HINT)
+    number, unit = float(found[1]), _UNITS[found[2] or "s"]
+    if number * unit.total_seconds() > LONGEST.total_seconds():
+        raise BadTime(f"{setting} is over ten years ({shown(text)}).", hint=_WRITTEN_HINT)
+    return duration(number * unit, setting, allow_zero=allow_zero)
+
+
+def in_units(length: timedelta) -> str:
+    """As `written` reads it: in the largest unit of which it is a whole number of times."""
+    for name in ("d", "h", "m", "s", "ms"):
+        if length and not length % _UNITS[name]:
+            return f"{length // _UNITS[name]}{name}"
+    return f"{length.total_seconds():g}s"
