@@ -152,11 +152,6 @@ MUTANTS: tuple[Mutant, ...] = (
         "where false",
     ),
     settings_off(
-        "end_runs_without_settings",
-        "tests/plans/test_plans.py::test_no_function_walks_a_whole_hot_table[truncated-fail]",
-        "end_runs",
-    ),
-    settings_off(
         "last_chance_without_settings",
         "tests/plans/test_plans.py::test_no_function_walks_a_whole_hot_table[truncated-fail]",
         "last_chance",

@@ -12,15 +12,14 @@
 -- Parameters: p_runs, the ledger rows as the caller has just deleted them; p_ends, p_delays, p_errors
 --   in step (the last two may be null); p_max_stalled null for the queue's.
 -- Locks: the envelopes of quarantined jobs.
--- Index: job_pk, queue_pk.
+-- Index: job_pk, queue_pk. Its plans are made under the planner settings of its callers, which all
+--   pin them.
 create function emq.end_runs(
   p_runs emq.active[], p_ends text[], p_delays interval[] default null,
   p_errors text[] default null, p_max_stalled int default null
 ) returns text[]
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
-set plan_cache_mode = force_generic_plan set jit = off
 as $$
 declare
   v_where text[];

@@ -3,12 +3,10 @@
 --   once, with retries. A dead letter of that very task tells nobody, or it would for ever.
 -- Parameters: p_ids, dead letters of this transaction.
 -- Locks: none but those of new rows.
--- Index: dead_pk, queue_pk.
+-- Index: dead_pk, queue_pk, under the planner settings of its caller.
 create function emq.tell_dead(p_ids uuid[]) returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
-set plan_cache_mode = force_generic_plan set jit = off
 as $$
 begin
   with d as materialized (
