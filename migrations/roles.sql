@@ -50,11 +50,16 @@ grant execute on function emq.at_home to @prefix@_worker, @prefix@_operator;
 
 grant execute on function emq.tidy to @prefix@_worker, @prefix@_operator;
 
+grant execute on function
+  emq.closed, emq.export_add, emq.export_begin, emq.export_days, emq.export_done, emq.export_end,
+  emq.export_forget, emq.export_rows, emq.export_verified
+to @prefix@_operator;
+
 grant execute on procedure emq.maintain_loop to @prefix@_operator;
 
 grant select on
   emq.ledger, emq.depth, emq.misplaced, emq.worker, emq.reap_log, emq.audit, emq.refusal,
-  emq.late, emq.queue
+  emq.late, emq.queue, emq.exported, emq.export_part
 to @prefix@_operator;
 
 grant execute on function emq.place to @prefix@_reader;

@@ -1,5 +1,20 @@
 -- Takes back what the step made; every job stays as it is, but what the new columns said is gone.
-drop function emq.tidy;
+do $do$
+declare
+  t regclass;
+begin
+  for t in select g.tgrelid from pg_trigger g where g.tgfoid = 'emq.late_row'::regproc loop
+    execute format('drop trigger late_row on %s', t);
+  end loop;
+end $do$;
+drop function
+  emq.closed, emq.late_row, emq.export_add, emq.export_begin, emq.export_days, emq.export_done,
+  emq.export_end, emq.export_forget, emq.export_key, emq.export_rows, emq.export_verified;
+drop table emq.day_end, emq.exported, emq.export_part;
+alter table emq.retiring drop column checked;
+drop function
+  emq.tidy, emq.tidy_attempts, emq.tidy_days, emq.tidy_dead, emq.tidy_marks, emq.tidy_queues,
+  emq.tidy_records, emq.tidy_strays, emq.drop_attempts, emq.days_of, emq.kept_from, emq.ago;
 drop table emq.tidied, emq.tidying;
 drop index emq.dead_queue_died_at_idx;
 drop function

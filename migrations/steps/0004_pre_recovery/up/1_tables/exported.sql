@@ -1,0 +1,24 @@
+-- Holds: one row for each day whose export is complete. `rows`, `parts`, `bytes` and the ids are those
+-- of all files of the day at `location`; `checksum` is the SHA-256 of its manifest. `verified_at` is
+-- null when the files were found to be damaged. `removed` counts the rows that have gone from the
+-- database since: rows = removed + those that the day's partition still has, or there are late ones.
+-- Whoever deletes from the partition of an exported day adds to it in the same transaction. From
+-- `retiring_since` on envelopes may have gone, so the files cannot be written anew.
+create table emq.exported (
+  day date constraint exported_pk primary key,
+  version int not null,
+  parts int not null,
+  rows bigint not null,
+  bytes bigint not null,
+  min_id uuid,
+  max_id uuid,
+  checksum text not null constraint exported_checksum_ck check (checksum ~ '^[0-9a-f]{64}$'),
+  location text not null,
+  schema_version int not null,
+  verified_at timestamptz,
+  removed bigint not null default 0,
+  retiring_since timestamptz,
+  dropped_at timestamptz,
+  who text not null default session_user
+);
+revoke all on emq.exported from public;

@@ -1,0 +1,21 @@
+-- Promise: the days that have a partition of the archive, oldest first, with the version of their
+--   export, where it lies, whether it is verified; nulls where there is none.
+-- Parameters: p_until, the last day of interest.
+-- Locks: none.
+-- Index: exported_pk.
+create function emq.export_days(p_until date)
+returns table (day date, version int, location text, verified boolean)
+language sql stable security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  select d.day, e.version, e.location, e.verified_at is not null
+    from (
+      select to_date(substr(c.relname, 9), 'YYYYMMDD') as day
+        from pg_inherits i join pg_class c on c.oid = i.inhrelid
+       where i.inhparent = 'emq.archive'::regclass and c.relname ~ '^archive_\d{8}$'
+    ) d
+    left join emq.exported e on e.day = d.day
+   where d.day <= p_until
+   order by d.day
+$$;
+revoke all on function emq.export_days from public;
