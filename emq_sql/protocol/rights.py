@@ -12,7 +12,7 @@ from emq_sql.protocol.troubles import named
 
 # Without one of these a job that was claimed could not be kept, or not be settled.
 TO_WORK = (
-    "claim", "claim_any", "claimed", "complete", "complete_and_claim", "fail", "keep",
+    "at_home", "claim", "claim_any", "claimed", "complete", "complete_and_claim", "fail", "keep",
     "last_chance", "outcome", "release", "snooze", "stall",
 )  # fmt: skip
 TO_MAINTAIN = ("maintain", "maintain_due", "tidy")

@@ -9,6 +9,7 @@ import psycopg
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
+from emq_sql.errors import BadName, BadSetting
 from emq_sql.protocol.adapt import legible
 from emq_sql.protocol.troubles import named
 
@@ -37,16 +38,26 @@ def set_queue(
     conn: psycopg.Connection[Any], schema: str, name: str, settings: Mapping[str, Any],
     label: str | None = None,
 ) -> None:  # fmt: skip
-    """Set what is named of a queue's settings, as `rules.settings` wrote it; None resets one."""
-    _one(conn, f"select {schema}.set_queue(%s, %s, %s)", [name, Jsonb(dict(settings)), label])
+    """Set what is named of a queue's settings, as `rules.settings` wrote it; None resets one.
+
+    Raises BadSetting for what cannot stand beside another one.
+    """
+    _set(conn, f"select {schema}.set_queue(%s, %s, %s)", [name, Jsonb(dict(settings)), label])
 
 
 def set_ledger(
     conn: psycopg.Connection[Any], schema: str, settings: Mapping[str, Any],
     label: str | None = None,
 ) -> None:  # fmt: skip
-    """Set what is named of the ledger's settings; None resets one."""
-    _one(conn, f"select {schema}.set_ledger(%s, %s)", [Jsonb(dict(settings)), label])
+    """Set what is named of the ledger's settings; None resets one. Raises BadSetting."""
+    _set(conn, f"select {schema}.set_ledger(%s, %s)", [Jsonb(dict(settings)), label])
+
+
+def _set(conn: psycopg.Connection[Any], query: str, params: list[Any]) -> None:
+    try:
+        _one(conn, query, params)
+    except BadName as error:  # EQ006 is the code of both, and the queue's name has been checked
+        raise BadSetting(error.what, hint=error.hint) from error.__cause__
 
 
 def _one(conn: psycopg.Connection[Any], query: str, params: list[Any]) -> dict[str, Any]:

@@ -9,9 +9,10 @@ from typing import Any
 
 import psycopg
 
-from emq_sql.errors import Ambiguous, BadSetting, EmqError, EnvironmentMismatch, Retryable
-from emq_sql.protocol import reading, rights, steps
+from emq_sql.errors import Ambiguous, BadSetting, EmqError, Retryable
+from emq_sql.protocol import rights, steps
 from emq_sql.protocol.link import Connect, Link
+from emq_sql.service.belonging import require_home
 from emq_sql.worker.health.report import Facts
 from emq_sql.worker.identity import version
 from emq_sql.worker.settings import WorkerSettings
@@ -27,7 +28,8 @@ def checked(connect: Connect, schema: str, environment: str | None) -> str:
     """The server's version, after the schema's version, the environment and the role's rights were
     found to fit, and that a transaction can be had.
 
-    Reads one row of `meta`, whatever the ledger has behind it. Takes about half a minute at most.
+    Reads one row of `meta`, whatever the ledger has behind it, and keeps there where it is if
+    nobody has yet. Takes about half a minute at most.
     Raises SchemaMissing, SchemaTooOld, SchemaTooNew, EnvironmentMismatch, BadSetting (rights, a
     pooler of statements), or a DatabaseTrouble: Retryable when there was no answer in time.
     """
@@ -62,14 +64,7 @@ def _asked(connect: Connect, look: Callable[[psycopg.Connection[Any]], str], gra
 
 def _found_to_fit(connection: psycopg.Connection[Any], schema: str, environment: str | None) -> str:
     server = _may(connection, schema, rights.TO_WORK, _GRANT)
-    tagged = reading.meta(connection, schema)["environment"]
-    if tagged is not None and tagged != environment:
-        mine = "names none" if environment is None else f'is "{environment}"'
-        raise EnvironmentMismatch(
-            f'This database is tagged for the environment "{tagged}"; the worker\'s {mine}.',
-            hint="If this is a copy, tag it anew before a worker runs its jobs (emq.tag);"
-            f' else set the environment of the application to "{tagged}".',
-        )
+    require_home(connection, schema, environment)
     return server
 
 
