@@ -4,12 +4,12 @@
 --   needed (EQ006). Never waits: busy counts what another transaction holds. Audited, a row for
 --   each, with the reason as its label and the error whole.
 -- Parameters: p_filter (see dead_where.sql; '{}' for all); p_reason; p_limit letters looked at; p_after
---   null for the first chunk, then what the last one answered in `after` (null there: that was all).
+--   null for the first chunk, then what the last one answered in `next` (null there: that was all).
 -- Locks: FOR UPDATE SKIP LOCKED on the dead rows.
 -- Index: those of dead_matching; dead_pk.
 create function emq.discard_many(
   p_filter jsonb, p_reason text, p_limit int default 500, p_after jsonb default null,
-  out discarded int, out busy int, out after jsonb
+  out discarded int, out busy int, out next jsonb
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -44,7 +44,7 @@ begin
          case when count(*) = p_limit
               then (array_agg(jsonb_build_object('died_at', m.died_at, 'id', m.id)
                               order by m.died_at desc, m.id desc))[1] end
-    into discarded, v_left, after
+    into discarded, v_left, next
     from m;
   select count(*) into busy from emq.dead d where d.id = any (v_left);
 end $$;

@@ -5,14 +5,14 @@
 --   so until a moment ago. Of two replays at once each letter is replayed by one. Audited, a row
 --   for each. `queues` are those that got jobs: ring for them after the commit.
 -- Parameters: p_filter (see dead_where.sql; '{}' for all); p_limit letters looked at; p_label; p_after
---   null for the first chunk, then what the last one answered in `after` (null there: that was all).
+--   null for the first chunk, then what the last one answered in `next` (null there: that was all).
 -- Locks: FOR UPDATE SKIP LOCKED on the dead rows.
 -- Index: those of dead_matching; dead_pk, job_pk. Chunks go on after the last letter looked at, so
 --   letters that stay cost one look and the whole is linear.
 create function emq.replay_many(
   p_filter jsonb, p_limit int default 500, p_label text default null, p_after jsonb default null,
   out replayed int, out permanent int, out never int, out too_old int, out busy int,
-  out queues text[], out after jsonb
+  out queues text[], out next jsonb
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -50,7 +50,7 @@ begin
          case when count(*) = p_limit
               then (array_agg(jsonb_build_object('died_at', m.died_at, 'id', m.id)
                               order by m.died_at desc, m.id desc))[1] end
-    into replayed, permanent, never, too_old, v_left, queues, after
+    into replayed, permanent, never, too_old, v_left, queues, next
     from m;
   -- In a newer snapshot: what another replay has taken meanwhile is not here any more.
   select count(*) into busy from emq.dead d where d.id = any (v_left);
