@@ -91,6 +91,7 @@ MAY_CALL = {
     "archived": set(),
     "bell_locks": set(),
     "export_key": set(),
+    "export_stands": set(),
     "late_row": set(),
     "dead_matching": set(),
     "dead_where": set(),

@@ -2,8 +2,9 @@
 -- of all files of the day at `location`; `checksum` is the SHA-256 of its manifest. `verified_at` is
 -- null when the files were found to be damaged. `removed` counts the rows that have gone from the
 -- database since: rows = removed + those that the day's partition still has, or there are late ones.
--- Whoever deletes from the partition of an exported day adds to it in the same transaction. From
--- `retiring_since` on envelopes may have gone, so the files cannot be written anew.
+-- `compared`: that was so when retention began, and no row has come to the day since. Who deletes from
+-- the archive asks export_stands first, and adds to `removed` in the same transaction. From
+-- `retiring_since` on rows or envelopes may have gone, so the files cannot be written anew.
 create table emq.exported (
   day date constraint exported_pk primary key,
   version int not null,
@@ -17,6 +18,7 @@ create table emq.exported (
   schema_version int not null,
   verified_at timestamptz,
   removed bigint not null default 0,
+  compared boolean not null default false,
   retiring_since timestamptz,
   dropped_at timestamptz,
   who text not null default session_user

@@ -33,7 +33,7 @@ begin
     bytes = excluded.bytes, min_id = excluded.min_id, max_id = excluded.max_id,
     checksum = excluded.checksum, location = excluded.location,
     schema_version = excluded.schema_version, verified_at = excluded.verified_at,
-    dropped_at = null, who = excluded.who;
+    compared = false, dropped_at = null, who = excluded.who;
   insert into emq.audit (verb, detail)
   select 'export', jsonb_build_object('day', x.day, 'version', x.version, 'rows', x.rows,
                                       'location', x.location, 'checksum', x.checksum)

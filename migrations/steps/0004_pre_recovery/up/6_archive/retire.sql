@@ -7,10 +7,10 @@
 --   lock not had: ask again). Call each step in a transaction of its own: the drop locks the archive
 --   to its end. With the drop goes an audit row, and the export's record says that it took place.
 -- Parameters: p_day in UTC; p_limit rows a step.
--- Locks: two advisory locks, tried: one of this ledger, and the day's, which its exporter holds; SHARE
---   on the partition for the first step (SHARE ROW EXCLUSIVE for an exported day) and before the
---   drop (300 ms); ACCESS EXCLUSIVE on the archive for the drop (100 ms, since every completion
---   queues behind it meanwhile), in a subtransaction so that the step's deletes stay.
+-- Locks: an advisory lock of this ledger, tried; those of export_stands; SHARE on the partition for
+--   the first step and before the drop (300 ms); ACCESS EXCLUSIVE on the archive for the drop (100 ms,
+--   since every completion queues behind it meanwhile), in a subtransaction so that the step's
+--   deletes stay.
 -- Index: archive_id_idx of the partition, job_pk.
 -- Three facts make it exact. A closed day can still get a row (its writer read the clock before
 -- midnight), so the rows are counted again under SHARE before the drop, and more than were visited
@@ -18,9 +18,7 @@
 -- live, so each row is visited once (`upto`), and an envelope younger than the archive row by an
 -- hour (less is a clock that went back) is not its own. An old snapshot would not see the late row,
 -- so only READ COMMITTED will do.
--- Of an exported day a late row must not even lose its envelope. So the rows are counted against the
--- export before the first one goes, and a trigger makes whoever adds a row afterwards take back
--- that comparison (late_row.sql).
+-- Of an exported day a late row must not even lose its envelope: see export_stands.sql.
 create or replace function emq.retire(
   p_day date, p_limit int default 10000, out status text, out remaining bigint
 )
@@ -34,7 +32,6 @@ declare
   v_t text := 'archive_' || to_char(p_day, 'YYYYMMDD');
   s emq.retiring;
   e emq.exported;
-  v_export boolean;
   v_n bigint;
   v_upto uuid;
 begin
@@ -51,40 +48,20 @@ begin
     remaining := 0;
     return;
   end if;
-  if not pg_try_advisory_xact_lock(7306, 'emq.retiring'::regclass::oid::int)
-     or not pg_try_advisory_xact_lock(7307, emq.export_key(p_day)) then
+  if not pg_try_advisory_xact_lock(7306, 'emq.retiring'::regclass::oid::int) then
     status := 'busy';
     return;
   end if;
-
-  select x.* into e from emq.exported x where x.day = p_day;
-  v_export := found or exists (select from emq.export_part x where x.day = p_day)
-              or (select m.export_first from emq.meta m);
-  if v_export and e.verified_at is null then
-    status := 'unexported';
+  status := emq.export_stands(p_day);
+  if status <> 'yes' then
     return;
   end if;
 
-  select x.* into s from emq.retiring x where x.day = p_day for update;
-  if not found or (v_export and not s.checked) then
-    execute format('lock table emq.%I in %s mode', v_t,  -- whoever wrote it has ended
-                   case when v_export then 'share row exclusive' else 'share' end);
+  select x.* into s from emq.retiring x where x.day = p_day;
+  if not found then
+    execute format('lock table emq.%I in share mode', v_t);  -- whoever wrote it has ended
     execute format('select count(*) from emq.%I', v_t) into v_n;
-    if v_export and v_n + e.removed <> e.rows then
-      status := 'late';
-      remaining := v_n;
-      return;
-    end if;
-    if v_export then
-      execute format('create or replace trigger late_row after insert on emq.%I
-                        for each row execute function emq.late_row()', v_t);
-      update emq.exported x set retiring_since = clock_timestamp()
-       where x.day = p_day and x.retiring_since is null;
-    end if;
-    insert into emq.retiring as x (day, total, checked) values (p_day, v_n, v_export)
-      on conflict on constraint retiring_pk
-      do update set upto = null, done = 0, total = excluded.total, checked = excluded.checked
-      returning * into s;
+    insert into emq.retiring (day, total) values (p_day, v_n) returning * into s;
   end if;
   execute format(
     'with c as materialized (
@@ -106,8 +83,9 @@ begin
   begin  -- only the drop is undone when a lock is not had
     execute format('lock table emq.%I in share mode', v_t);
     execute format('select count(*) from emq.%I', v_t) into v_n;
-    if v_export and v_n + e.removed <> e.rows then  -- however it came past the trigger
-      delete from emq.retiring x where x.day = p_day;
+    select x.* into e from emq.exported x where x.day = p_day;
+    if found and v_n + e.removed <> e.rows then  -- however it came past the trigger
+      update emq.exported x set compared = false where x.day = p_day;
       status := 'late';
       remaining := v_n;
       return;
