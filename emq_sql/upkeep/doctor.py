@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import psycopg
 
-from emq_sql.protocol import reading, steps
+from emq_sql.protocol import operating, reading, steps
 
 State = Literal["ok", "warn", "bad"]
 
@@ -34,7 +34,7 @@ def examine(conn: psycopg.Connection[Any], schema: str) -> list[Finding]:
     """All findings, most general first; reads only. Ends early when there is no ledger to read."""
     findings = [*_versions(conn), _clock(conn), _schema(conn, schema)]
     if findings[-1].state != "bad":
-        findings += [*_ledger(conn, schema), _reaping(conn, schema)]
+        findings += [*_ledger(conn, schema), _home(conn, schema), _reaping(conn, schema)]
     return findings
 
 
@@ -111,6 +111,22 @@ def _ledger(conn: psycopg.Connection[Any], schema: str) -> Iterator[Finding]:
     seen = reading.workers(conn, schema)
     lively = [w for w in seen if w["seen_seconds"] < 60]
     yield Finding("workers", "ok", f"{len(lively)} seen in the last minute")
+
+
+def _home(conn: psycopg.Connection[Any], schema: str) -> Finding:
+    meta = reading.meta(conn, schema)
+    here, home = operating.here(conn, schema), meta["home"]
+    if meta["environment"] is not None:
+        return Finding("home", "ok", f"tagged for {meta['environment']}")
+    if here and home and here != home:
+        return Finding(
+            "home", "bad", "not where its workers first ran: a copy, or it has moved",
+            "No worker starts here before emq adopt --hold, --discard or --run.",
+        )  # fmt: skip
+    return Finding(
+        "home", "warn", "not tagged: a physical copy of it cannot be told from it",
+        f"Run: select {schema}.tag('production'), and name the same in EMQ(environment=...).",
+    )  # fmt: skip
 
 
 def _reaping(conn: psycopg.Connection[Any], schema: str) -> Finding:

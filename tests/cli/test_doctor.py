@@ -27,6 +27,7 @@ def states(found: dict[str, dict[str, str]]) -> dict[str, str]:
 
 def test_all_is_well_where_somebody_reaps(emq: Emq, reader: psycopg.Connection[Any]) -> None:
     reader.execute(f'alter database "{reader.info.dbname}" set synchronous_commit = on')
+    reader.execute("select emq.tag('production')")
     assert emq("reap").code == 0
     found = findings(emq, 0)
     assert set(states(found).values()) == {"ok"}
@@ -45,7 +46,7 @@ def test_what_should_be_looked_at_is_a_warning_and_no_failure(
     reader.execute(f'alter database "{name}" set synchronous_commit = off')
     found = findings(emq, 0)
     warned = {subject for subject, state in states(found).items() if state == "warn"}
-    assert warned == {"isolation", "durability", "last reap"}
+    assert warned == {"isolation", "durability", "home", "last reap"}
     assert all(found[subject]["advice"] for subject in warned)
     assert "Start a worker" in found["last reap"]["advice"]
 
