@@ -15,8 +15,10 @@ from emq_sql.cli.streams import open_missing
 COMMANDS = {
     "adopt": "emq_sql.cli.adopt:adopt",
     "cancel": "emq_sql.cli.ending:cancel",
+    "dead": "emq_sql.cli.dead:dead",
     "demo": "emq_sql.cli.demo:demo",
     "dev-db": "emq_sql.cli.dev_db:dev_db",
+    "discard": "emq_sql.cli.replaying:discard",
     "doctor": "emq_sql.cli.doctor:doctor",
     "drain": "emq_sql.cli.emptying:drain",
     "enqueue": "emq_sql.cli.steering:enqueue",
@@ -30,6 +32,7 @@ COMMANDS = {
     "queues": "emq_sql.cli.looking:queues",
     "reap": "emq_sql.cli.steering:reap",
     "release-worker": "emq_sql.cli.ending:release_worker",
+    "replay": "emq_sql.cli.replaying:replay",
     "resume": "emq_sql.cli.steering:resume",
     "schema": "emq_sql.cli.schema:schema",
     "settings": "emq_sql.cli.settings:ledger_settings",
