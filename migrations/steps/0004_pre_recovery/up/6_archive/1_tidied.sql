@@ -1,12 +1,13 @@
 -- Holds: how far retention has come. `tidied`: up to which day the archive is done for the jobs of a
--- queue that ended in one kind, completed or not, whose retention is shorter than the longest. The
+-- queue that ended in one kind, completed or not, where these are kept for less than the longest. The
 -- queue '*' stands for all that say nothing of their own. `day` is the one that is being visited now.
--- `tidying`: of a table that is visited in id order, how far a pass has come, and when it ended.
+-- `tidying`: of a table that is visited in id order, how far a pass has come, how many rows it took
+-- away, and when the last one ended.
 create table emq.tidied (
   queue text collate "C" not null,
   completed boolean not null,
   retention interval not null,
-  through date,
+  through date not null default '-infinity',
   day date,
   constraint tidied_pk primary key (queue, completed)
 );
