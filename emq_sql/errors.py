@@ -19,11 +19,12 @@
     │   ├── SchemaTooNew         EMQ303        the database is ahead of this version of emq_sql
     │   ├── StepOutOfOrder       EMQ304        a migration step would leave a gap
     │   └── JobsWouldBeLost      EMQ305        a downgrade would drop tables that hold jobs
-    ├── EnvironmentMismatch      EMQ306        the database is tagged for another environment
+    ├── EnvironmentMismatch      EMQ306        the database is another environment's, or a copy
     ├── DatabaseTrouble
     │   ├── Retryable            EMQ401        nothing happened: the same call may be made again
     │   ├── Ambiguous            EMQ402        the connection broke at commit: ask what became of it
-    │   └── Refused              EMQ403        the server refused: asking again will not help
+    │   ├── Refused              EMQ403        the server refused: asking again will not help
+    │   └── NoPgCron             EMQ404        pg_cron is not to be had for this ledger
     ├── LoopFailed               EMQ601        a control loop of a worker could not be kept alive
     ├── ChildrenFailed           EMQ602        no child process of a worker could be kept alive
     ├── AppFailed                EMQ603        the application's module raised when it was imported
@@ -34,6 +35,9 @@
         └── UnsupportedPlatform  EMQ504        no embedded PostgreSQL on this operating system
 
 Codes never change their meaning. Messages may.
+
+Beside the tree stands Permanent, which the application raises and emq_sql never does: it has no
+code, and `except EmqError` around a call of emq_sql does not swallow it.
 """
 
 from __future__ import annotations
@@ -54,6 +58,12 @@ class EmqError(Exception):
     def __str__(self) -> str:
         tail = f" {self.hint}" if self.hint else ""
         return f"{self.what}{tail} [{self.code}]"
+
+
+class Permanent(Exception):
+    """Raise it in a handler when another try cannot help: the job is a dead letter at once, with
+    this as its error. Its classes may be the application's own.
+    """
 
 
 class BadInput(EmqError, ValueError):
@@ -165,7 +175,7 @@ class JobsWouldBeLost(SchemaError):
 
 
 class EnvironmentMismatch(EmqError):
-    """The database is tagged for another environment than this application's."""
+    """The database is tagged for another environment, or is a copy that nobody has adopted."""
 
     code = "EMQ306"
 
@@ -212,6 +222,12 @@ class Refused(DatabaseTrouble):
     """The server refused, and would refuse again."""
 
     code = "EMQ403"
+
+
+class NoPgCron(DatabaseTrouble):
+    """pg_cron is not loaded, not created, or not within reach of this role."""
+
+    code = "EMQ404"
 
 
 class EmbeddedError(EmqError):
