@@ -11,7 +11,7 @@ send.using(session=session).enqueue(order_id=42)   # part of the session's trans
 from __future__ import annotations
 
 from emq_sql.app import EMQ
-from emq_sql.errors import EmqError, JobFinished, LeaseLost
+from emq_sql.errors import EmqError, JobFinished, LeaseLost, Permanent
 from emq_sql.job import Enqueued
 from emq_sql.rules.backoff import Backoff
 from emq_sql.rules.ids import job_id
@@ -26,6 +26,7 @@ __all__ = [
     "Job",
     "JobFinished",
     "LeaseLost",
+    "Permanent",
     "Prepared",
     "Task",
     "job_id",

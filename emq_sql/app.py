@@ -22,6 +22,7 @@ from emq_sql.rules import ids, names
 from emq_sql.rules.backoff import Policy, as_backoff
 from emq_sql.rules.durations import duration
 from emq_sql.rules.payload import PAYLOAD_LIMIT
+from emq_sql.rules.permanence import Exceptions, permanent_classes
 from emq_sql.tasks import (
     Duration,
     Options,
@@ -119,7 +120,9 @@ class EMQ:
         max_attempts: int | None = None,
         lease: Duration | None = None,
         timeout: Duration | None = None,
+        expires: Duration | None = None,
         backoff: Policy | None = None,
+        permanent: Exceptions = (),
         takes_context: Literal[False] = False,
     ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
 
@@ -135,7 +138,9 @@ class EMQ:
         max_attempts: int | None = None,
         lease: Duration | None = None,
         timeout: Duration | None = None,
+        expires: Duration | None = None,
         backoff: Policy | None = None,
+        permanent: Exceptions = (),
     ) -> Callable[[Callable[Concatenate[Any, P], R]], Task[P, R]]: ...
 
     def task(
@@ -149,7 +154,9 @@ class EMQ:
         max_attempts: int | None = None,
         lease: Duration | None = None,
         timeout: Duration | None = None,
+        expires: Duration | None = None,
         backoff: Policy | None = None,
+        permanent: Exceptions = (),
         takes_context: bool = False,
     ) -> Any:
         """Register a function as a task; its jobs carry these defaults.
@@ -157,23 +164,27 @@ class EMQ:
         `name` is the function's own when left out (without its module, so that moving a file
         strands no job). `max_attempts` limits failures and lost leases together, `lease` is how
         long a worker may be silent, `timeout` how long one run may take; durations are seconds or
-        timedelta. `backoff` is a Backoff, a function of the failures, or constant seconds. With
-        `takes_context` the function gets a Job as its first argument. Raises BadInput.
+        timedelta. Past `expires` after it was due a job is not begun any more. `backoff` is a
+        Backoff, a function of the failures, or constant seconds; what is raised of the classes in
+        `permanent` is not tried again, nor is `Permanent`. With `takes_context` the function gets a
+        Job as its first argument. Raises BadInput.
         """
         options = Options(
             queue=names.queue_name(queue),
             priority=checked_priority(priority),
             max_attempts=None if max_attempts is None else checked_budget(max_attempts),
             lease=None if lease is None else checked_lease(lease),
+            expires=None if expires is None else duration(expires, "expires"),
         )
         limit = None if timeout is None else duration(timeout, "timeout")
         policy = None if backoff is None else as_backoff(backoff)
+        hopeless = permanent_classes(permanent)
 
         def register(function: Callable[..., Any]) -> Task[..., Any]:
             if isinstance(function, Task):  # another application's task: the same function
                 function = function.handler.function
             called = function_name(function) if name is None else names.task_name(name)
-            handler = Handler(called, function, takes_context, limit, policy)
+            handler = Handler(called, function, takes_context, limit, policy, hopeless)
             return self._register(Task(self, handler, options))
 
         return register if function is None else register(function)

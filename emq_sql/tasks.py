@@ -14,6 +14,7 @@ from emq_sql.job import Enqueued, NewJob
 from emq_sql.minting import new_id
 from emq_sql.rules import ids, lease, names, payload
 from emq_sql.rules.durations import aware, duration
+from emq_sql.rules.expiry import with_expiry
 from emq_sql.worker.handler import Handler
 
 P = ParamSpec("P")
@@ -56,6 +57,7 @@ class Options:
     max_attempts: int | None = None
     lease: timedelta | None = None
     headers: str | None = None  # JSON text, checked
+    expires: timedelta | None = None
 
 
 class Using(Generic[P]):
@@ -132,7 +134,7 @@ class Using(Generic[P]):
             delay=said.delay,
             max_attempts=said.max_attempts,
             lease=said.lease,
-            headers=said.headers,
+            headers=with_expiry(said.headers, said.expires, said.delay, said.run_at),
         )
         return Prepared(said.queue, job, minted=job_id is None)
 
@@ -183,6 +185,7 @@ class Task(Generic[P, R]):
         max_attempts: int | None = None,
         lease: Duration | None = None,
         headers: Mapping[str, Any] | None = None,
+        expires: Duration | None = None,
     ) -> Using[P]:
         """Say how the next jobs are enqueued; what is left out is the task's, then the queue's.
 
@@ -190,7 +193,9 @@ class Task(Generic[P, R]):
         the jobs join. `delay` (seconds or timedelta) counts on the server's clock; `run_at` is an
         aware datetime; give one of them. `priority` is 0 (first) to 4 (last). `job_id` is a
         UUIDv7: enqueuing it again is a duplicate (`emq_sql.job_id` makes one from a key). `lease`
-        is how long a worker may be silent before the job is given to another. Raises BadInput.
+        is how long a worker may be silent before the job is given to another. A job whose first
+        claim comes more than `expires` (seconds or timedelta) after it is due is not run: it is a
+        dead letter with the reason `expired`. Raises BadInput.
         """
         if delay is not None and run_at is not None:
             raise BadSetting("Both delay and run_at were given.", hint="Give one of them.")
@@ -208,6 +213,7 @@ class Task(Generic[P, R]):
             else checked_budget(max_attempts),
             lease=said.lease if lease is None else checked_lease(lease),
             headers=None if headers is None else _headers(headers),
+            expires=said.expires if expires is None else duration(expires, "expires"),
         )
         return Using(self, chosen)
 

@@ -1,4 +1,6 @@
-"""claim, claim_any, claimed and complete_and_claim: pending jobs become leases."""
+"""claim, claim_any, claimed and complete_and_claim: pending jobs become leases; last_chance, which
+of them are on their last one.
+"""
 
 from __future__ import annotations
 
@@ -74,6 +76,16 @@ def complete_and_claim(
     if rows and rows[-1][0] is None:
         answers = rows.pop()[11]
     return answers, [_claimed(row, queue) for row in rows]
+
+
+def last_chance(conn: psycopg.Connection[Any], schema: str, leases: Sequence[Lease]) -> set[UUID]:
+    """Of these held jobs those that were lost before, and are dead letters if lost once more."""
+    query = f"select {schema}.last_chance(%s::uuid[], %s::bigint[])"
+    params = [[lease.id for lease in leases], [lease.fence for lease in leases]]
+    with named(own_transaction=True), cursor(conn) as c:
+        row = c.execute(query.encode(), params).fetchone()
+    assert row is not None
+    return set(row[0])
 
 
 def _claimed(row: tuple[Any, ...], queue: str) -> Claimed:

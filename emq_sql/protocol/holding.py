@@ -1,5 +1,5 @@
-"""What a holder may do with its leases: settle them (complete, retry, snooze, release, stall),
-extend and keep them, guard a transaction by one, and ask what became of it.
+"""What a holder may do with its leases: settle them (complete, fail, retry, snooze, release,
+stall), extend and keep them, guard a transaction by one, and ask what became of it.
 
 Each is fenced: a stale fence changes nothing and is answered `lost`. `busy` means that an open
 transaction holds the row right now: ask again, never give up because of it.
@@ -17,6 +17,7 @@ import psycopg
 from emq_sql.job import Answer, KeepAnswer, Lease, Outcome, PutBackAnswer
 from emq_sql.protocol.adapt import cursor
 from emq_sql.protocol.troubles import named
+from emq_sql.rules.verdict import Reason
 
 _ANY_CHARACTER = ("UTF8", "SQL_ASCII")
 
@@ -41,6 +42,21 @@ def retry(
     """
     query = f"select {schema}.retry(%s::uuid[], %s::bigint[], %s::interval[], %s::text[])"
     return _call(conn, query, leases, [list(delays), _in_characters_of(conn, errors)], own)
+
+
+def fail(
+    conn: psycopg.Connection[Any], schema: str, leases: Sequence[Lease], reasons: Sequence[Reason],
+    delays: Sequence[timedelta], errors: Sequence[str], *, own: bool = False,
+) -> list[PutBackAnswer]:  # fmt: skip
+    """Each run has failed for its reason: an `exception` or a `timeout` counts a failure and waits
+    for its delay, as `retry` does; `permanent` and `expired` make a dead letter at once; `no
+    handler` waits at no cost, until the queue's `unknown_after`.
+    """
+    query = (
+        f"select {schema}.fail(%s::uuid[], %s::bigint[], %s::text[], %s::interval[], %s::text[])"
+    )
+    rest = [list(reasons), list(delays), _in_characters_of(conn, errors)]
+    return _call(conn, query, leases, rest, own)
 
 
 def snooze(

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from emq_sql.errors import BadPayload, PayloadTooLarge
+from emq_sql.rules import names
 from emq_sql.rules.plainjson import check
 
 PAYLOAD_LIMIT = 262_144
@@ -20,6 +21,7 @@ RESULT_LIMIT = 65_536
 HEADERS_LIMIT = 16_384
 POSITIONAL = "*"
 UNSTORABLE = "emq_unstorable"
+RESERVED = "emq-"
 
 _WHY_LENGTH = 500
 
@@ -57,7 +59,14 @@ def decode(payload: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 def encode_headers(headers: Mapping[str, Any], limit: int = HEADERS_LIMIT) -> str:
-    """The headers of a job as JSON text; raises BadPayload or PayloadTooLarge."""
+    """The headers of a job as JSON text; raises BadPayload or PayloadTooLarge.
+
+    Names that begin with `emq-` are refused: they mean something to emq_sql.
+    """
+    for name in headers:
+        if isinstance(name, str) and name.startswith(RESERVED):
+            what = f"The header {names.shown(name)} begins with {RESERVED!r}, which is reserved."
+            raise BadPayload(what, hint="Give it another name; for an expiry use expires=...")
     hint = "Headers are for tracing and routing: put data into the arguments."
     return _dump(dict(headers), "headers", "The headers", hint, limit)
 

@@ -12,6 +12,7 @@ import re
 import traceback
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Literal
 
 from emq_sql.rules.backoff import DEFAULT, Policy, delay
 from emq_sql.rules.payload import RESULT_LIMIT, storable_result
@@ -19,6 +20,8 @@ from emq_sql.rules.printable import on_one_line
 
 ERROR_LIMIT = 8_192
 HEADLINE_LIMIT = 300
+
+Reason = Literal["exception", "timeout", "permanent", "expired", "no handler"]
 
 _UNSTORABLE_TEXT = re.compile("[\0\ud800-\udfff]")
 _TAIL_SHARE = 0.6  # the end of a traceback says most: the innermost calls and the exception
@@ -33,14 +36,16 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The handler raised; `error` tells about it and `delay` is the wait before a retry.
+    """The job was not done: the handler raised, or could not be called; `error` tells about it.
 
-    `headline` is the one line of it that a log has room for.
+    `delay` is the wait before it is tried again, if the database says that it is: not for a reason
+    that is `permanent` or `expired`. `headline` is the one line that a log has room for.
     """
 
     error: str
     delay: timedelta
     headline: str = ""
+    reason: Reason = "exception"
 
 
 Verdict = Completed | Failed
@@ -56,21 +61,30 @@ def returned(value: object, limit: int = RESULT_LIMIT) -> Completed:
 
 
 def raised(
-    error: BaseException, failures: int, policy: Policy | None, rng: random.Random
-) -> Failed:
+    error: BaseException, failures: int, policy: Policy | None, rng: random.Random,
+    reason: Reason = "exception",
+) -> Failed:  # fmt: skip
     """The verdict on a handler that raised, after `failures` earlier failures (0 or more).
 
     Never raises: when a custom backoff fails, the job waits by the default one, and its error
-    says so too.
+    says so too. A permanent failure waits for nothing.
     """
     text = error_text(error)
+    if reason == "permanent":
+        return Failed(text, timedelta(0), headline(error), reason)
     try:
         wait = delay(policy, failures + 1, rng)
     except BaseException as trouble:  # noqa: BLE001 - the function is the application's own
         wait = delay(DEFAULT, failures + 1, rng)
         note = storable(f"The backoff raised {_summary(trouble)[:300]}; the default one is used.\n")
         text = note + shortened(text, ERROR_LIMIT - len(note.encode()))
-    return Failed(text, wait, headline(error))
+    return Failed(text, wait, headline(error), reason)
+
+
+def gave_up(what: str, reason: Reason, delay: timedelta = timedelta(0)) -> Failed:
+    """The verdict on a job whose handler was not called, for this reason."""
+    text = storable(what)
+    return Failed(shortened(text, ERROR_LIMIT), delay, first_line(text), reason)
 
 
 def error_text(error: BaseException, limit: int = ERROR_LIMIT) -> str:

@@ -12,6 +12,7 @@ import psycopg
 
 from emq_sql.effects.completion import complete_in
 from emq_sql.errors import BadSetting, EmqError
+from emq_sql.job import Lease
 from emq_sql.protocol.link import Connect, Link
 from emq_sql.service.leaving import flushed, leave
 from emq_sql.service.probes import Probes
@@ -19,12 +20,17 @@ from emq_sql.service.signals import obeyed
 from emq_sql.service.start import checked, facts, first_line
 from emq_sql.upkeep.maintenance import Maintenance
 from emq_sql.worker.bell import Bell
+from emq_sql.worker.executor import Ended, Executor
 from emq_sql.worker.handler import Handler
 from emq_sql.worker.health.report import Facts
+from emq_sql.worker.held import Held
+from emq_sql.worker.inprocess import InProcess
 from emq_sql.worker.loops import Loop
+from emq_sql.worker.processes.apart import MOST, Apart
 from emq_sql.worker.processes.pool import Processes
 from emq_sql.worker.records import named_worker
 from emq_sql.worker.settings import WorkerSettings
+from emq_sql.worker.sheltered import Sheltered
 from emq_sql.worker.worker import MakeExecutor, Worker
 
 log = logging.getLogger("emq_sql.service")
@@ -53,8 +59,9 @@ def run_service(
     not be kept alive, or something hung for `signals.LAST_PATIENCE` seconds after the grace. When
     handlers still run at the end, the process is ended here, since nothing else could end their
     threads; so it is when what was logged or printed finds no reader.
-    With `settings.processes`, `child` is the command that starts a child process: a program that
-    calls `run_child` with the same handlers.
+    `child` is the command that starts a child process: a program that calls `run_child` with the
+    same handlers. With `settings.processes` all jobs run there; without, those that may not be lost
+    once more, so that what kills its process takes none of them along. Left out, they do not.
     `listen` gives the connection that hears the bell; true: `connect` does. A burst needs none.
     Whether the bell is heard is found out before the first claim, which takes a moment.
     Raises, before anything is claimed, BadSetting for the probes, a missing `child`, missing rights
@@ -65,7 +72,7 @@ def run_service(
         server = checked(connect, schema, environment)
         worker = Worker(
             connect, schema, handlers, settings, complete_in,
-            _processes(settings, child, lambda: worker),
+            _executor(settings, child, schema, lambda: worker),
         )  # fmt: skip
         named_worker(worker.name)
         upkeep = _upkeep(connect, schema, worker)
@@ -86,16 +93,28 @@ def run_service(
     return code
 
 
-def _processes(
-    settings: WorkerSettings, child: Sequence[str] | None, host: Callable[[], Worker]
+def _executor(
+    settings: WorkerSettings, child: Sequence[str] | None, schema: str, host: Callable[[], Worker]
 ) -> MakeExecutor | None:
     slots, most_jobs = settings.processes, settings.max_jobs_per_child
     if slots is None:
-        return None
+        return None if not child else partial(_sheltered, settings.slots, child, schema, host)
     if not child:
         what = f"processes is {slots}, and no command is given that starts a child."
         raise BadSetting(what, hint="Give run_service its child, or leave processes out.")
     return lambda held, ended: Processes(child, slots, held, ended, host, most_jobs)
+
+
+def _sheltered(
+    slots: int, child: Sequence[str], schema: str, host: Callable[[], Worker],
+    held: Held, ended: Ended,
+) -> Executor:  # fmt: skip
+    def complete(handle: object, lease: Lease, result: object) -> None:
+        complete_in(handle, schema, lease, result)
+
+    near = InProcess(slots, held, complete, ended)
+    apart = Apart(child, min(slots, MOST), held, ended, host, near.submit)
+    return Sheltered(near, apart, held)
 
 
 def _run(

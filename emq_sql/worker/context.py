@@ -59,6 +59,16 @@ class Job:
         return self._grip.claimed.lease.attempts
 
     @property
+    def stalled(self) -> int:
+        """How often a run of it was lost with its process, or its lease was, without an end."""
+        return self._grip.claimed.stalled
+
+    @property
+    def failures(self) -> int:
+        """How often it has failed: by an exception, or over its timeout."""
+        return self._grip.claimed.failures
+
+    @property
     def queue(self) -> str:
         """The queue it came from."""
         return self._grip.claimed.queue

@@ -17,7 +17,8 @@ class Handler:
     """A function for a task, sync or async.
 
     `takes_context` puts the `Job` in front of its arguments. Past `timeout` the run counts as a
-    failure. `backoff` says how long a failed job waits; None is the usual curve.
+    failure. `backoff` says how long a failed job waits; None is the usual curve. What it raises of
+    the classes in `permanent` is not tried again.
     """
 
     task: str
@@ -25,6 +26,7 @@ class Handler:
     takes_context: bool = False
     timeout: timedelta | None = None
     backoff: Policy | None = None
+    permanent: tuple[type[Exception], ...] = ()
 
     @property
     def is_async(self) -> bool:

@@ -42,6 +42,7 @@ class Held:
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._entries: set[Entry] = set()
+        self._last_chances: set[Entry] = set()
         self._version = 0
         self._keeping = True
         self._alarms = {"keeper": _NEVER, "watch": _NEVER}
@@ -83,10 +84,22 @@ class Held:
             if any(alarm > soonest for alarm in self._alarms.values()):
                 self._poke()
 
+    def mark(self, entries: Iterable[Entry]) -> None:
+        """These are dead letters if they are lost once more: see `careful`."""
+        with self._lock:
+            self._last_chances.update(self._entries.intersection(entries))
+
+    @property
+    def careful(self) -> bool:
+        """Whether the end of this process would make a dead letter of a job that is held."""
+        with self._lock:
+            return bool(self._last_chances)
+
     def remove(self, entry: Entry) -> None:
         """Settled, or not ours any more."""
         with self._lock:
             self._entries.discard(entry)
+            self._last_chances.discard(entry)
             _answer(entry, "lost")
 
     def drop(self, entry: Entry) -> None:

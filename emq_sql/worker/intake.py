@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from emq_sql.rules import backoff
-from emq_sql.worker.endings import Ending, Released, Snoozed
+from emq_sql.worker.chances import Chances
+from emq_sql.worker.endings import Ending, Released
 from emq_sql.worker.entry import Entry
 from emq_sql.worker.executor import Executor
+from emq_sql.worker.expiry import unfit
 from emq_sql.worker.held import Held
 from emq_sql.worker.records import about
+from emq_sql.worker.sheltered import Sheltered
 from emq_sql.worker.telling import tell
-from emq_sql.worker.unknown import Unknown
+from emq_sql.worker.unknown import Unknown, unknown_task
 
 log = logging.getLogger("emq_sql.worker")
 
@@ -20,7 +22,9 @@ log = logging.getLogger("emq_sql.worker")
 class Intake:
     """Holds them and has them run, or gives them back.
 
-    A job of an unknown task is snoozed with a growing delay, at no cost, and the log says so.
+    A job that has expired is not run, nor one of an unknown task: it waits, at no cost, and the log
+    says so. Where there is a `Sheltered` executor, jobs on their last chance are found out before
+    anything is begun.
     """
 
     def __init__(
@@ -29,25 +33,30 @@ class Intake:
         executor: Executor,
         settle: Callable[[Entry, Ending], None],
         unknown: Unknown,
+        chances: Chances,
     ) -> None:
         self._held = held
         self._executor = executor
         self._settle = settle
         self._unknown = unknown
+        self._chances = chances
 
-    def admit(self, entries: Sequence[Entry]) -> None:
-        """They run as soon as a slot is free for them."""
+    def admit(self, entries: Sequence[Entry]) -> bool:
+        """They run as soon as a slot is free for them; False when some were given back, since what
+        runs in this process might cost them their last chance.
+        """
         self._held.add(entries)
-        for entry in entries:
-            if entry.handler is not None:
-                self._executor.submit(entry)
-            elif self._held.decide(entry):
-                self._unknown.met(entry)
-                delay = backoff.unknown_task_delay(entry.lease.attempts)
-                self._settle(entry, Snoozed(delay))
+        runnable = [entry for entry in entries if self._is_runnable(entry)]
+        executor = self._executor
+        given_back = self._shelter(runnable, executor) if isinstance(executor, Sheltered) else []
+        for entry in runnable:
+            if entry not in given_back:
+                executor.submit(entry)
+        return not given_back
 
-    def give_back(self, entries: Sequence[Entry]) -> None:
+    def give_back(self, entries: Iterable[Entry]) -> None:
         """They go back to the line, unrun: they came after the claiming had ended."""
+        entries = list(entries)
         self._held.add(entries)
         for entry in entries:
             self.release(entry)
@@ -62,3 +71,29 @@ class Intake:
                 # Whatever it runs, the job goes back: its fence keeps a late end from counting.
                 log.exception("%s could not be stopped", entry, extra=about(entry.claimed))
                 self._settle(entry, Released())
+
+    def _shelter(self, entries: Sequence[Entry], executor: Sheltered) -> list[Entry]:
+        last = self._chances.last(entries)
+        if not last:
+            return []
+        stays = executor.has_room()
+        if stays:
+            self._held.mark(last)
+        for entry in last:
+            said = "runs in a process of its own" if stays else "is given back until none runs here"
+            log.info(
+                "%s was lost %d times and may not be lost again: it %s",
+                entry, entry.claimed.stalled, said, extra=about(entry.claimed),
+            )  # fmt: skip
+            if not stays and self._held.decide(entry):
+                self._settle(entry, Released())
+        return [] if stays else last
+
+    def _is_runnable(self, entry: Entry) -> bool:
+        failed = unfit(entry.claimed)
+        if failed is None and entry.handler is None:
+            self._unknown.met(entry)
+            failed = unknown_task(entry.claimed)
+        if failed is not None and self._held.decide(entry):
+            self._settle(entry, failed)
+        return failed is None

@@ -136,7 +136,7 @@ class EventLoop:
             if running.run is None:
                 self._add(running)
             else:
-                self._fail(running, running.run, RuntimeError(CLOSED))
+                self._fail(running, running.run, RuntimeError(CLOSED), befell=True)
 
     def _begin(self, running: _Running) -> None:
         entry = running.entry
@@ -167,8 +167,10 @@ class EventLoop:
                 value.close()
             self._fail(running, run, asyncio.CancelledError())
 
-    def _fail(self, running: _Running, run: Run, trouble: BaseException) -> None:
-        ending = run.ending(None, trouble)
+    def _fail(
+        self, running: _Running, run: Run, trouble: BaseException, *, befell: bool = False
+    ) -> None:
+        ending = run.ending(None, trouble, befell=befell)
         self._end(running, left_to_settle(self._held, running.entry, ending, trouble))
 
     async def _run(self, running: _Running, run: Run, waits: Awaitable[object] | None) -> None:

@@ -18,6 +18,7 @@ from emq_sql.errors import BadPayload, LeaseLost
 from emq_sql.job import Lease
 from emq_sql.rules import verdict
 from emq_sql.rules.payload import decode
+from emq_sql.rules.permanence import is_permanent
 from emq_sql.worker.context import Job
 from emq_sql.worker.current import running
 from emq_sql.worker.endings import CompletedByHandler, Ending, RefusedInHandler
@@ -36,7 +37,7 @@ class Run:
     `complete(handle, lease, result)` completes in a handler's own transaction.
     """
 
-    __slots__ = ("_complete", "_grip", "_handler", "_pid", "_rng")
+    __slots__ = ("_called", "_complete", "_grip", "_handler", "_pid", "_rng")
 
     def __init__(
         self, handler: Handler, grip: Grip, complete: Complete, rng: random.Random
@@ -46,6 +47,7 @@ class Run:
         self._complete = complete
         self._rng = rng
         self._pid = os.getpid()
+        self._called = False
 
     def call(self) -> object:
         """What the handler returns: an awaitable, when it is async. Raises what it raises, and
@@ -58,6 +60,7 @@ class Run:
             args = (Job(self._grip, self._complete), *args)
         _must_fit(self._handler, args, kwargs)
         crash_point("mid-handler")
+        self._called = True
         trace, profile = sys.gettrace(), sys.getprofile()
         try:
             return self._handler.function(*args, **kwargs)
@@ -92,12 +95,17 @@ class Run:
         hooks.put_back()
         return value, trouble
 
-    def ending(self, value: object, trouble: BaseException | None) -> Ending:
-        """What a run that returned `value`, or raised `trouble`, means for its job."""
+    def ending(
+        self, value: object, trouble: BaseException | None, *, befell: bool = False
+    ) -> Ending:
+        """What a run that returned `value`, or raised `trouble`, means for its job.
+
+        With `befell` the trouble is none of the handler's: so it cannot be a permanent one.
+        """
         self.leave_fork(trouble)
         crash_point("after-effect")
         try:
-            return self._ending(value, trouble)
+            return self._ending(value, trouble, befell=befell)
         except BaseException as error:  # noqa: BLE001 - a result that raises when it is read
             return verdict.raised(error, self._grip.claimed.failures, None, self._rng)
 
@@ -108,22 +116,27 @@ class Run:
         if os.getpid() != self._pid:
             _leave_child(trouble)
 
-    def _ending(self, value: object, trouble: BaseException | None) -> Ending:
+    def _ending(self, value: object, trouble: BaseException | None, *, befell: bool) -> Ending:
+        reason: verdict.Reason = "exception"
+        if trouble is not None and self._called and not befell:
+            # Arguments that do not fit are no word of the handler's: another version may take them.
+            permanent = is_permanent(trouble, self._handler.permanent)
+            reason = "permanent" if permanent else "exception"
         if self._grip.completing:
             error = trouble or LeaseLost(
                 "The handler completed the job in its own transaction, which was not committed.",
                 hint="Commit the transaction before the handler returns.",
             )
-            return CompletedByHandler(self._failed(error), raised=trouble is not None)
+            return CompletedByHandler(self._failed(error, reason), raised=trouble is not None)
         if trouble is None and not self._grip.refused:
             return verdict.returned(value)
         error = trouble or LeaseLost("The handler's completion was refused, and it went on.")
-        failed = self._failed(error)
+        failed = self._failed(error, reason)
         return RefusedInHandler(failed) if self._grip.refused else failed
 
-    def _failed(self, error: BaseException) -> verdict.Failed:
+    def _failed(self, error: BaseException, reason: verdict.Reason) -> verdict.Failed:
         failures, policy = self._grip.claimed.failures, self._handler.backoff
-        return verdict.raised(_without_our_frames(error), failures, policy, self._rng)
+        return verdict.raised(_without_our_frames(error), failures, policy, self._rng, reason)
 
 
 def awaitable(value: object) -> Awaitable[object] | None:

@@ -126,7 +126,7 @@ class Settler:
             finally:
                 self.put_down([refused])
         for kind, verb in (
-            (Failed, self._retry),
+            (Failed, self._fail),
             (Snoozed, self._snooze),
             (Released, self._release),
             (Stalled, self._stall),
@@ -159,10 +159,11 @@ class Settler:
                 settlement.not_before = now + _HANDS_PAUSE
         return batch
 
-    def _retry(self, conn: psycopg.Connection[Any], schema: str, batch: list[Any]) -> list[Any]:
+    def _fail(self, conn: psycopg.Connection[Any], schema: str, batch: list[Any]) -> list[Any]:
         leases, endings = [s.entry.lease for s in batch], [s.ending for s in batch]
-        delays, errors = [e.delay for e in endings], [e.error for e in endings]
-        return holding.retry(conn, schema, leases, delays, errors, own=True)
+        reasons, delays = [e.reason for e in endings], [e.delay for e in endings]
+        errors = [e.error for e in endings]
+        return holding.fail(conn, schema, leases, reasons, delays, errors, own=True)
 
     def _snooze(self, conn: psycopg.Connection[Any], schema: str, batch: list[Any]) -> list[Any]:
         leases, delays = [s.entry.lease for s in batch], [s.ending.delay for s in batch]
@@ -257,7 +258,7 @@ class Settler:
         elif answer == "dead":
             said = in_short(settlement.ending)
             log.error("%s is a dead letter: %s", entry, said, extra=extra)
-        elif isinstance(settlement.ending, Failed):
+        elif isinstance(settlement.ending, Failed) and settlement.ending.reason != "no handler":
             delay = settlement.ending.delay.total_seconds()
             said = in_short(settlement.ending)
             log.warning("%s failed and waits %.1f s: %s", entry, delay, said, extra=extra)

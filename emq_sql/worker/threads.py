@@ -213,7 +213,7 @@ class Threads:
         extra = about(entry.claimed)
         said = "%s: %s was raised in its thread after its handler; the slot goes on"
         log.error(said, entry, verdict.headline(trouble), extra=extra)
-        ending = slot.ending or run.ending(None, trouble)
+        ending = slot.ending or run.ending(None, trouble, befell=True)
         # Decided between those two lines: by this thread, for all that is known. If somebody else
         # did, one of two endings is refused.
         first = self._held.decide(entry) or (slot.ending is not None and not slot.decided)

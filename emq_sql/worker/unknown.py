@@ -6,6 +6,9 @@ import logging
 import threading
 from time import monotonic
 
+from emq_sql.job import Claimed
+from emq_sql.rules.backoff import unknown_task_delay
+from emq_sql.rules.verdict import Failed, gave_up
 from emq_sql.worker.entry import Entry
 from emq_sql.worker.pulse import Pulse
 from emq_sql.worker.records import about
@@ -40,3 +43,9 @@ class Unknown:
             "%s: %s knows no task %r; its jobs are snoozed at no cost until one does",
             entry, who, task, extra=about(entry.claimed),
         )  # fmt: skip
+
+
+def unknown_task(claimed: Claimed, who: str = "The worker that claimed it") -> Failed:
+    """How such a job ends: it waits, each time for longer, and the database says until when."""
+    what = f"{who} knows no task {claimed.task!r}. Deploy code that has it, then replay the job."
+    return gave_up(what, "no handler", unknown_task_delay(claimed.lease.attempts))

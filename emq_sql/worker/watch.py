@@ -60,7 +60,8 @@ class Watch:
         tell(entry, "timed out", f"after {_shown(timeout)}")
         error = TimeoutError(f"timed out after {_shown(timeout)}")
         policy = entry.handler.backoff if entry.handler else None
-        self._stop(entry, verdict.raised(error, entry.claimed.failures, policy, self._rng))
+        failures = entry.claimed.failures
+        self._stop(entry, verdict.raised(error, failures, policy, self._rng, "timeout"))
 
 
 def _shown(length: timedelta) -> str:

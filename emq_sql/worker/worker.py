@@ -17,6 +17,7 @@ from emq_sql.protocol import claiming
 from emq_sql.protocol.link import Connect, Link
 from emq_sql.rules.verdict import Completed
 from emq_sql.worker.bell import Bell
+from emq_sql.worker.chances import Chances
 from emq_sql.worker.claiming import Claimer, Request
 from emq_sql.worker.endings import Ending, Settlement
 from emq_sql.worker.entry import Entry
@@ -33,6 +34,7 @@ from emq_sql.worker.pulse import Pulse
 from emq_sql.worker.records import about
 from emq_sql.worker.settings import WorkerSettings
 from emq_sql.worker.settling import Settler
+from emq_sql.worker.sheltered import Sheltered
 from emq_sql.worker.trying import Trying
 from emq_sql.worker.unknown import Unknown
 from emq_sql.worker.watch import Watch
@@ -82,7 +84,8 @@ class Worker:
         self._executor = (make_executor or self._in_process)(self._held, self._ended)
         self._claimer = Claimer(settings, schema, handlers)
         self._unknown = Unknown(self.pulse)
-        self._intake = Intake(self._held, self._executor, self._ended, self._unknown)
+        chances = Chances(self._link, schema)
+        self._intake = Intake(self._held, self._executor, self._ended, self._unknown, chances)
         self._presence = Presence(schema, self.name, settings)
         self._trying = Trying()
         self._drain_by: float | None = None
@@ -213,7 +216,7 @@ class Worker:
         now = monotonic()
         claiming = self._free() > 0
         due = min(self._settler.next_due(), self._claimer.next_due(claiming=claiming))
-        due = max(due, self._trying.again_at)
+        due = max(min(due, self._calm_by() or due), self._trying.again_at)
         if until is not None:
             due = min(due, until)
         return max(min(due - now, LONGEST_WAIT), 0.0)
@@ -249,8 +252,14 @@ class Worker:
         slots = self._settings.slots
         if self._drain_by is not None or not self._held.keeping or self._settler.busy > slots:
             return 0
+        if self._calm_by() is not None:
+            return 0
         unsettled = len(self._settler) - self._settler.busy - completing
         return slots - self._executor.occupied - max(unsettled, 0)
+
+    def _calm_by(self) -> float | None:
+        executor = self._executor
+        return executor.waits_until() if isinstance(executor, Sheltered) else None
 
     def _claim(self, request: Request, batch: Sequence[Settlement]) -> None:
         crash_point("before-claim")
@@ -291,7 +300,8 @@ class Worker:
 
     def _take_in(self, entries: Sequence[Entry]) -> None:
         if self._drain_by is None:
-            self._intake.admit(entries)
+            if not self._intake.admit(entries):  # they wait for this worker or another one
+                self._claimer.rung(None)
         else:  # the claiming had ended before the answer came
             self._intake.give_back(entries)
 

@@ -123,7 +123,7 @@ def test_a_completion_whose_answer_is_lost_is_repeated_and_counts_once(field: Fi
 
 def test_a_retry_whose_answer_is_lost_counts_one_failure_and_no_refusal(field: Field) -> None:
     with proxied(field.dsn) as proxy:
-        proxy.lose_reply_to(b"emq.retry(")
+        proxy.lose_reply_to(b"emq.fail(")
         field.enqueue("fails")
         field.start(dsn=proxy.dsn, lease=3600)
         assert proxy.lost.wait(20)

@@ -6,11 +6,14 @@ import threading
 from collections import deque
 from dataclasses import dataclass, field
 from time import monotonic
+from typing import Literal
 
 from emq_sql.worker.endings import Ending
 from emq_sql.worker.entry import Entry
 from emq_sql.worker.processes.spawning import Child
 from emq_sql.worker.processes.waking import Waker
+
+Place = Literal["running", "waiting", "nowhere"]
 
 MOST_FAILURES = 6  # of each seat, one after the other, before all are given up
 
@@ -33,6 +36,7 @@ class Seat:
     child: Child | None = None
     ready: bool = False  # the child has said that it can run jobs
     idle: bool = False  # and runs none
+    coming: bool = False  # a child is started, on demand, for a job that waits
     entry: Entry | None = None
     again: bool = False  # an earlier child died before it had begun this very job
     stop: Stop | None = None
@@ -40,9 +44,14 @@ class Seat:
 
 
 class Board:
-    """Thread safety: every method takes the one lock, none waits but `tend`, none calls out."""
+    """Thread safety: every method takes the one lock, none waits but `tend`, none calls out.
 
-    def __init__(self, slots: int) -> None:
+    On demand a seat has a child only while there is something to do, and counts as occupied only
+    while it has a job.
+    """
+
+    def __init__(self, slots: int, *, on_demand: bool = False) -> None:
+        self._on_demand = on_demand
         self.seats = [Seat(number) for number in range(slots)]
         self._line: deque[tuple[Entry, bool]] = deque()
         self._changed = threading.Condition()
@@ -52,6 +61,8 @@ class Board:
     def occupied(self) -> int:
         """Seats that are not ready for a job, and jobs that wait for one."""
         with self._changed:
+            if self._on_demand:
+                return sum(seat.entry is not None for seat in self.seats) + len(self._line)
             return sum(not seat.idle for seat in self.seats) + len(self._line)
 
     @property
@@ -69,10 +80,36 @@ class Board:
                     seat.waker.wake()
                     return
             self._line.append((entry, False))
+            self._wake_sleepers()
+
+    def wanted(self, seat: Seat) -> bool:
+        """Whether this seat should start a child now: on demand, one for each job that waits."""
+        with self._changed:
+            if self._on_demand:
+                coming = sum(other.coming for other in self.seats if other is not seat)
+                seat.coming = len(self._line) > coming
+                return seat.coming
+            return True
+
+    def retires(self, seat: Seat) -> bool:
+        """The child of this seat, which rests, is let go; False when there is something to do."""
+        with self._changed:
+            if seat.entry is not None or self._line:
+                return False
+            seat.idle = False
+            return True
+
+    def take_line(self) -> list[Entry]:
+        """All that waits; it waits here no longer."""
+        with self._changed:
+            waiting = [entry for entry, _ in self._line]
+            self._line.clear()
+            return waiting
 
     def next(self, seat: Seat) -> Entry | None:
         """The job that this seat should run now; None when there is none, and it is idle."""
         with self._changed:
+            seat.coming = False
             if seat.entry is None and self._line:
                 seat.entry, seat.again = self._line.popleft()
             seat.idle = seat.entry is None
@@ -90,6 +127,7 @@ class Board:
             for other in self.seats:
                 if other.idle:
                     other.waker.wake()
+            self._wake_sleepers()
             return True
 
     def over(self, seat: Seat, *, free: bool) -> Stop | None:
@@ -101,18 +139,18 @@ class Board:
             seat.idle = free and not self._line and not (stop and stop.killed)
             return stop
 
-    def stop(self, entry: Entry, ending: Ending | None, grace: float) -> bool:
-        """Kill what runs this after `grace` seconds; False when nothing does."""
+    def stop(self, entry: Entry, ending: Ending | None, grace: float) -> Place:
+        """Kill what runs this after `grace` seconds; where it was: it waits no longer."""
         with self._changed:
             for waiting in self._line:
                 if waiting[0] is entry:
                     self._line.remove(waiting)
-                    return False
+                    return "waiting"
             for seat in self.seats:
                 if seat.entry is entry:
                     self._stop(seat, ending, monotonic() + grace)
-                    return True
-            return False
+                    return "running"
+            return "nowhere"
 
     def asked_to_stop(self, seat: Seat) -> bool:
         """Whether the run here should end."""
@@ -134,13 +172,15 @@ class Board:
         with self._changed:
             entry, seat.entry = seat.entry, None
             stop, seat.stop = seat.stop, None
-            seat.child, seat.ready, seat.idle = None, False, False
+            seat.child, seat.ready, seat.idle, seat.coming = None, False, False, False
             return entry, stop
 
     def failed(self, seat: Seat) -> bool:
         """Its child did not start, or died with nothing to do; whether there is no hope for any."""
         with self._changed:
             seat.failures += 1
+            if self._on_demand and seat.failures >= MOST_FAILURES:  # others need not have tried
+                return not any(seat.ready for seat in self.seats)
             return not any(seat.ready or seat.failures < MOST_FAILURES for seat in self.seats)
 
     def left(self, seat: Seat) -> None:
@@ -178,6 +218,12 @@ class Board:
         """Let who tends look again."""
         with self._changed:
             self._changed.notify_all()
+
+    def _wake_sleepers(self) -> None:
+        if self._on_demand:
+            for seat in self.seats:
+                if seat.child is None:
+                    seat.waker.wake()
 
     def _stop(self, seat: Seat, ending: Ending | None, kill_at: float) -> None:
         known = seat.stop

@@ -69,7 +69,7 @@ class Coroutines:
                 return done.result(LOOK_EVERY)
             if self._is_gone(loop):
                 with suppress(InvalidStateError):  # it has ended just now
-                    done.set_result(run.ending(None, RuntimeError(CLOSED)))
+                    done.set_result(run.ending(None, RuntimeError(CLOSED), befell=True))
         return done.result()
 
     def close(self) -> None:

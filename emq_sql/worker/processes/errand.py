@@ -9,13 +9,13 @@ from time import monotonic
 from typing import Any
 
 from emq_sql.job import KeepAnswer
-from emq_sql.rules.backoff import unknown_task_delay
 from emq_sql.worker.endings import Ending, Snoozed
 from emq_sql.worker.entry import Entry
 from emq_sql.worker.executor import Ended
 from emq_sql.worker.held import Held
 from emq_sql.worker.processes.channel import Frame, Rubbish
 from emq_sql.worker.processes.frames import ending_of
+from emq_sql.worker.unknown import unknown_task
 
 _STATEMENTS = {"started", "completed", "refused", "put down", "ended"}
 _LATE_ANSWERS: dict[str, Any] = {"state": None, "wish": "lost", "snooze": False, "take": True}
@@ -94,7 +94,7 @@ class Errand:
         else:
             if frame["how"] == "unknown task":
                 self.unknown = True
-                self.ending = Snoozed(unknown_task_delay(entry.lease.attempts))
+                self.ending = unknown_task(entry.claimed, "The process that was to run it")
             else:
                 self.ending = ending_of(frame)
             self.over = True

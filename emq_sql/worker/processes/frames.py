@@ -7,11 +7,21 @@ from typing import Any
 from uuid import UUID
 
 from emq_sql.job import Claimed, Lease
-from emq_sql.rules.verdict import ERROR_LIMIT, Completed, Failed, first_line, shortened, storable
+from emq_sql.rules.verdict import (
+    ERROR_LIMIT,
+    Completed,
+    Failed,
+    Reason,
+    first_line,
+    shortened,
+    storable,
+)
 from emq_sql.worker.endings import CompletedByHandler, Ending, RefusedInHandler
 from emq_sql.worker.processes.channel import Rubbish
 
-SPEAKS = 1  # grows when a frame changes: a child of another version of emq_sql is not understood
+SPEAKS = 2  # grows when a frame changes: a child of another version of emq_sql is not understood
+
+_OF_A_CHILD: dict[object, Reason] = {"exception": "exception", "permanent": "permanent"}
 
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -94,13 +104,16 @@ def microseconds(length: timedelta) -> int:
 def _failed_content(failed: Failed) -> dict[str, Any]:
     return {
         "error": failed.error, "delay": microseconds(failed.delay), "headline": failed.headline,
+        "reason": failed.reason,
     }  # fmt: skip
 
 
 def _failed_of(content: dict[str, Any]) -> Failed:
     error = shortened(storable(_text(content["error"])), ERROR_LIMIT)
     headline = first_line(_text(content.get("headline", "")))
-    return Failed(error, timedelta(microseconds=content["delay"]), headline)
+    # Of what else may end a run the worker decides.
+    reason = _OF_A_CHILD[_text(content["reason"])]
+    return Failed(error, timedelta(microseconds=content["delay"]), headline, reason)
 
 
 def _text(value: object) -> str:

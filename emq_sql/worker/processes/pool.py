@@ -14,7 +14,7 @@ from emq_sql.worker.entry import Entry
 from emq_sql.worker.executor import Ended
 from emq_sql.worker.held import Held
 from emq_sql.worker.loops import Loop
-from emq_sql.worker.processes.board import MOST_FAILURES, Board, Seat
+from emq_sql.worker.processes.board import MOST_FAILURES, Board, Place, Seat
 from emq_sql.worker.processes.slot import END_PATIENCE, Setup, Slot
 from emq_sql.worker.pulse import Pulse
 
@@ -53,19 +53,20 @@ class Processes:
     has not ended by then, and only after that it is settled: two attempts never overlap. A slot
     without a child that has said it is ready counts as occupied. When no child can be kept alive,
     the worker fails with ChildrenFailed. After `most_jobs` jobs a child is replaced by a new one.
+    With `rest` children are started on demand, and end when they have had no job for so long.
     """
 
     def __init__(
         self, argv: Sequence[str], slots: int, held: Held, ended: Ended,
-        host: Callable[[], Host], most_jobs: int | None = None,
+        host: Callable[[], Host], most_jobs: int | None = None, rest: float | None = None,
     ) -> None:  # fmt: skip
         self._held = held
         self._ended = ended
         self._host = host
-        self._board = Board(slots)
+        self._board = Board(slots, on_demand=rest is not None)
         setup = Setup(
             argv, lambda: host().name, most_jobs, self._board, held, ended, self._changed,
-            self._failed, lambda entry, who: host().unknown(entry, who),
+            self._failed, lambda entry, who: host().unknown(entry, who), rest,
         )  # fmt: skip
         self._slots = [Slot(seat, setup) for seat in self._board.seats]
         self._loop: Loop | None = None
@@ -98,12 +99,8 @@ class Processes:
 
     def stop(self, entry: Entry, ending: Ending | None) -> None:
         """Tell the child, kill it soon, then settle; at once when no child has the job."""
-        grace = LOST_GRACE if ending is None else STOP_GRACE
-        if self._board.stop(entry, ending, grace):
-            return
-        if ending is None:
-            self._held.drop(entry)
-        self._ended(entry, ending)
+        if self._stop(entry, ending) != "running":
+            self._settle_unrun(entry, ending)
 
     def close(self) -> None:
         """Let idle children end, and end the others."""
@@ -113,6 +110,15 @@ class Processes:
             slot.join(until)
         if self._loop is not None:
             self._loop.stop(1.0)
+
+    def _stop(self, entry: Entry, ending: Ending | None) -> Place:
+        grace = LOST_GRACE if ending is None else STOP_GRACE
+        return self._board.stop(entry, ending, grace)
+
+    def _settle_unrun(self, entry: Entry, ending: Ending | None) -> None:
+        if ending is None:
+            self._held.drop(entry)
+        self._ended(entry, ending)
 
     def _changed(self) -> None:
         with self._saying:
@@ -125,13 +131,16 @@ class Processes:
             return
         self._say(reason)
         if self._board.failed(seat):
-            self._host().fail(
-                ChildrenFailed(
-                    f"No child process can be kept alive: each failed {MOST_FAILURES} times in a"
-                    f" row, the last one {reason.splitlines()[0]}.",
-                    hint="The log says once what it wrote to stderr. Start the worker again.",
-                )
+            self._give_up(reason)
+
+    def _give_up(self, reason: str) -> None:
+        self._host().fail(
+            ChildrenFailed(
+                f"No child process can be kept alive: each failed {MOST_FAILURES} times in a"
+                f" row, the last one {reason.splitlines()[0]}.",
+                hint="The log says once what it wrote to stderr. Start the worker again.",
             )
+        )
 
     def _say(self, reason: str) -> None:
         with self._saying:

@@ -35,7 +35,7 @@ class Setup:
 
     `changed` is called when a child is ready for jobs, `failed` with a seat whose child did not
     start (or died with nothing to do) and the reason, `unknown` with a job whose task a child does
-    not know and who that is.
+    not know and who that is. After `rest` seconds without a job a child is let go, if that is set.
     """
 
     argv: Sequence[str]
@@ -47,6 +47,7 @@ class Setup:
     changed: Callable[[], None]
     failed: Callable[[Seat, str], None]
     unknown: Callable[[Entry, str], None]
+    rest: float | None
 
 
 class Slot:
@@ -73,6 +74,10 @@ class Slot:
         # Children inherit this: no signal can end one before it has said that it ignores it.
         signal.pthread_sigmask(signal.SIG_BLOCK, IGNORED)
         while not self._board.closing:
+            if not self._board.wanted(self._seat):
+                wait([self._seat.waker.fileno()])
+                self._seat.waker.woken()
+                continue
             try:
                 self._try_one()
             except Exception:
@@ -98,7 +103,7 @@ class Slot:
         self._board.lives(self._seat, child)
         talk = Talk(
             child, self._seat, self._board, setup.held, setup.ended, setup.changed, setup.unknown,
-            setup.most_jobs,
+            setup.most_jobs, setup.rest,
         )  # fmt: skip
         try:
             why = self._until_ready(child)

@@ -6,6 +6,7 @@ import logging
 import random
 from collections import deque
 from collections.abc import Callable
+from time import monotonic
 
 from emq_sql.rules import verdict
 from emq_sql.rules.verdict import Failed
@@ -27,13 +28,13 @@ class Talk:
     """Gives the child a job after the other, answers it, and settles what it says of their ends.
 
     `changed` is called when the seat is free for the first time, `unknown` with a job whose task
-    the child does not know.
+    the child does not know. After `rest` seconds without a job the child is let go, if that is set.
     """
 
     def __init__(
         self, child: Child, seat: Seat, board: Board, held: Held, ended: Ended,
         changed: Callable[[], None], unknown: Callable[[Entry, str], None],
-        most_jobs: int | None,
+        most_jobs: int | None, rest: float | None,
     ) -> None:  # fmt: skip
         self.errand: Errand | None = None
         self._child = child
@@ -44,12 +45,14 @@ class Talk:
         self._changed = changed
         self._unknown = unknown
         self._left = most_jobs
+        self._rest = rest
+        self._rests_since: float | None = None
         self._fresh = True
         self._outbox: deque[Frame] = deque()
         self._rng = random.Random()  # noqa: S311 - jitter, not a secret
 
     def go_on(self) -> None:
-        """Until the child should be let go: it has run its jobs, or all must end.
+        """Until the child should be let go: it has run its jobs, or rested, or all must end.
 
         Raises ChannelEnded when it has died, and Rubbish when it talks nonsense.
         """
@@ -61,7 +64,7 @@ class Talk:
                 if entry is not None:
                     self._begin(entry)
                     continue
-                if self._board.closing:
+                if self._board.closing or self._rested():
                     return
                 if self._fresh:
                     self._fresh = False
@@ -69,9 +72,17 @@ class Talk:
             self._say()
             self._hear()
 
+    def _rested(self) -> bool:
+        if self._rest is None:
+            return False
+        if self._rests_since is None:
+            self._rests_since = monotonic()
+        return monotonic() >= self._rests_since + self._rest and self._board.retires(self._seat)
+
     def _begin(self, entry: Entry) -> None:
         errand = Errand(entry, self._held, self._ended, self._post)
         self.errand = errand
+        self._rests_since = None
         if entry.handler is None or not self._held.starts(entry):
             self._held.drop(entry)
             self._over(errand, None)
@@ -104,7 +115,9 @@ class Talk:
             send({"kind": "stop", "fence": fence, "reason": reason or "worker stops"})
 
     def _hear(self) -> None:
-        heard = self._child.hear(self._seat.waker)
+        rests_until = None if self._rests_since is None else self._rests_since + (self._rest or 0)
+        left = None if rests_until is None else max(rests_until - monotonic(), 0.0)
+        heard = self._child.hear(self._seat.waker, left)
         if heard == "frame":
             self._heard(self._child.channel.receive())
         elif heard == "end":

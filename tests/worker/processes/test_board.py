@@ -40,7 +40,7 @@ def test_what_waits_in_the_line_is_stopped_without_a_kill() -> None:
     board = Board(1)
     waiting = job()
     board.submit(waiting)
-    assert not board.stop(waiting, Released(), 1.0)
+    assert board.stop(waiting, Released(), 1.0) == "waiting"
     assert board.next(board.seats[0]) is None
 
 
@@ -50,12 +50,12 @@ def test_a_stop_is_handed_to_whoever_ends_the_run_and_only_to_it() -> None:
     running = job()
     board.submit(running)
     board.next(seat)
-    assert board.stop(running, None, 5.0)
-    assert board.stop(running, Released(), 1.0)
+    assert board.stop(running, None, 5.0) == "running"
+    assert board.stop(running, Released(), 1.0) == "running"
     stop = board.over(seat, free=True)
     assert stop is not None
     assert stop.ending == Released()
-    assert not board.stop(running, None, 1.0)
+    assert board.stop(running, None, 1.0) == "nowhere"
 
 
 def test_a_job_that_no_child_began_returns_to_the_head_of_the_line_once() -> None:

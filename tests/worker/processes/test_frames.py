@@ -32,7 +32,8 @@ OBJECTS = st.dictionaries(PLAIN_TEXT, JSON, max_size=4)
 INSTANTS = st.datetimes(timezones=st.just(UTC))
 LENGTHS = st.timedeltas(timedelta(0), timedelta(days=3653))
 HEADLINES = PLAIN_TEXT.map(first_line)
-FAILURES = st.builds(Failed, PLAIN_TEXT.map(lambda text: text[:500]), LENGTHS, HEADLINES)
+REASONS = st.sampled_from(["exception", "permanent"])
+FAILURES = st.builds(Failed, PLAIN_TEXT.map(lambda text: text[:500]), LENGTHS, HEADLINES, REASONS)
 LEASES = st.builds(
     Lease, st.uuids(), st.integers(1, 2**63 - 1), st.integers(1, 99), INSTANTS, LENGTHS
 )
@@ -72,7 +73,15 @@ def test_an_ending_arrives_as_the_child_told_it(ending: Ending) -> None:
 @given(NASTY_TEXT)
 def test_an_error_from_a_child_can_be_stored_whatever_it_says(text: str) -> None:
     failed = ending_of(
-        travelled({"how": "failed", "error": text * 50, "delay": 0, "headline": text})
+        travelled(
+            {
+                "how": "failed",
+                "error": text * 50,
+                "delay": 0,
+                "headline": text,
+                "reason": "exception",
+            }
+        )
     )
     assert isinstance(failed, Failed)
     assert failed.headline.isprintable()
@@ -114,6 +123,12 @@ def test_what_a_thread_of_an_earlier_run_asks_is_answered_as_over() -> None:
     assert [answer["value"] for answer in posted] == [None, "lost", False, True]
     assert not job.decided
     assert job.ask is None
+
+
+@pytest.mark.parametrize("reason", ["timeout", "expired", "no handler", "stalled", "", None])
+def test_of_what_else_ends_a_run_no_child_decides(reason: object) -> None:
+    with pytest.raises(Rubbish):
+        ending_of({"how": "failed", "error": "", "delay": 0, "headline": "", "reason": reason})
 
 
 @pytest.mark.parametrize("how", ["", "settled", None, 5])

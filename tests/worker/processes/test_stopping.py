@@ -14,7 +14,7 @@ def test_a_timeout_ends_the_process_counts_as_a_failure_and_attempts_do_not_over
 ) -> None:
     (job,) = household.enqueue("stuck_too_long", _max_attempts=2)
     reason, stalled, failures, error = household.died(job)
-    assert (reason, stalled, failures) == ("exception", 0, 2)
+    assert (reason, stalled, failures) == ("timeout", 0, 2)
     assert "timed out after 0.3 s" in error
     runs = household.rows("select pid from started where job = %s", job)
     assert len(set(runs)) == 2
