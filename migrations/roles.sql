@@ -49,6 +49,8 @@ to @prefix@_operator;
 grant execute on function emq.at_home to @prefix@_worker, @prefix@_operator;
 
 grant execute on function emq.tidy to @prefix@_worker, @prefix@_operator;
+grant execute on function emq.search to @prefix@_operator;
+grant execute on function emq.as_of, emq.kept_days to @prefix@_operator, @prefix@_reader;
 
 grant execute on function
   emq.closed, emq.export_add, emq.export_begin, emq.export_days, emq.export_done, emq.export_end,

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from typing import Any, cast
 from uuid import UUID
 
-from tests.protocol.calls import Held, Ledger
+from tests.protocol.calls import Ledger
 
 Step = tuple[str, str | None, int | None]
 MOST_STEPS = 500

@@ -1,4 +1,4 @@
-"""tidy: a bounded step of retention; nothing younger than its retention goes, nothing live at all."""
+"""tidy: nothing that is younger than its retention goes, and nothing of a live job at all."""
 
 from __future__ import annotations
 

@@ -51,6 +51,9 @@ MAY_CALL = {
     "maintain": {WORKER, OPERATOR},
     "maintain_loop": {OPERATOR},
     "tidy": {WORKER, OPERATOR},
+    "search": {OPERATOR},
+    "as_of": {OPERATOR, READER},
+    "kept_days": {OPERATOR, READER},
     "enqueue_unless_waiting": {PRODUCER, WORKER},
     "drain": {OPERATOR},
     "obliterate": {OPERATOR},
@@ -88,6 +91,7 @@ MAY_CALL = {
     "export_verified": {OPERATOR},
     "place": {OPERATOR, READER},
     # What the others are made of.
+    "search_where": set(),
     "ago": set(),
     "days_of": set(),
     "drop_attempts": set(),

@@ -14,7 +14,8 @@ drop function
 drop table emq.day_end, emq.exported, emq.export_part;
 drop function
   emq.tidy, emq.tidy_attempts, emq.tidy_days, emq.tidy_dead, emq.tidy_marks, emq.tidy_queues,
-  emq.tidy_records, emq.tidy_strays, emq.drop_attempts, emq.days_of, emq.kept_from, emq.ago;
+  emq.tidy_records, emq.tidy_strays, emq.drop_attempts, emq.days_of, emq.kept_from, emq.ago,
+  emq.as_of, emq.kept_days, emq.search, emq.search_where;
 drop table emq.tidied, emq.tidying;
 drop index emq.dead_queue_died_at_idx;
 drop function
