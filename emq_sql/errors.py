@@ -24,10 +24,15 @@
     │   ├── Retryable            EMQ401        nothing happened: the same call may be made again
     │   ├── Ambiguous            EMQ402        the connection broke at commit: ask what became of it
     │   ├── Refused              EMQ403        the server refused: asking again will not help
-    │   └── NoPgCron             EMQ404        pg_cron is not to be had for this ledger
+    │   ├── NoPgCron             EMQ404        pg_cron is not to be had for this ledger
+    │   └── TookTooLong          EMQ405        a question to the archive was over its timeout
     ├── LoopFailed               EMQ601        a control loop of a worker could not be kept alive
     ├── ChildrenFailed           EMQ602        no child process of a worker could be kept alive
     ├── AppFailed                EMQ603        the application's module raised when it was imported
+    ├── ExportError
+    │   ├── ExportFailed         EMQ701        a day was not exported or dropped; its rows stay
+    │   ├── ExportDamaged        EMQ702        files of an export are not what was written
+    │   └── ArrowMissing         EMQ703        pyarrow is not installed
     └── EmbeddedError
         ├── NoServerBinaries     EMQ501        no PostgreSQL programs were found
         ├── ServerDidNotStart    EMQ502        initdb or postgres failed; its log is in the message
@@ -228,6 +233,36 @@ class NoPgCron(DatabaseTrouble):
     """pg_cron is not loaded, not created, or not within reach of this role."""
 
     code = "EMQ404"
+
+
+class TookTooLong(DatabaseTrouble):
+    """A question to the archive took longer than it was given: ask for less."""
+
+    code = "EMQ405"
+
+
+class ExportError(EmqError):
+    """Days of the archive could not be exported, checked or imported."""
+
+    code = "EMQ700"
+
+
+class ExportFailed(ExportError):
+    """A day was not exported, or not dropped: its rows are in the database as before."""
+
+    code = "EMQ701"
+
+
+class ExportDamaged(ExportError):
+    """A file of an export is missing, or is not what was written and recorded."""
+
+    code = "EMQ702"
+
+
+class ArrowMissing(ExportError):
+    """pyarrow, which reads and writes Parquet, is not installed."""
+
+    code = "EMQ703"
 
 
 class EmbeddedError(EmqError):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from typing import Any
 
 import click
 
-from emq_sql.errors import BadTime
 from emq_sql.rules import dead_filter, durations
-from emq_sql.rules.names import shown
 
 F = Callable[..., Any]
 
@@ -37,7 +34,7 @@ def chosen(given: Mapping[str, Any]) -> dict[str, Any]:
     said = {name: value for name, value in given.items() if value not in (None, (), False)}
     for name in ("died_after", "died_before"):
         if name in said:
-            said[name] = _instant(said[name], name)
+            said[name] = durations.instant(said[name], _option(name))
     for name in ("older_than", "younger_than"):
         if name in said:
             said[name] = durations.written(said[name], _option(name), allow_zero=True)
@@ -72,18 +69,6 @@ def _options(reason: bool, permanent: bool) -> list[Callable[[F], F]]:
             )
         )  # fmt: skip
     return options
-
-
-def _instant(text: str, name: str) -> datetime:
-    try:
-        return durations.aware(datetime.fromisoformat(text), _option(name))
-    except ValueError as error:
-        if isinstance(error, BadTime):
-            raise
-        raise BadTime(
-            f"{_option(name)} is {shown(text)}, which is no instant.",
-            hint=f"Write for example {_INSTANT}.",
-        ) from None
 
 
 def _option(name: str) -> str:

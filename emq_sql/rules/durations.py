@@ -14,6 +14,8 @@ LONGEST = timedelta(days=3653)  # ten years: longer is a unit mistaken for anoth
 _SECONDS_HINT = "Give seconds as a number, or a datetime.timedelta."
 _WRITTEN_HINT = "Write a number and a unit, for example 90s, 15m, 2h or 7d."
 
+_INSTANT_HINT = "Write for example 2026-01-31T10:00:00+01:00."
+
 _UNITS = {
     "w": timedelta(weeks=1),
     "d": timedelta(days=1),
@@ -72,6 +74,18 @@ def aware(value: object, setting: str) -> datetime:
             f"{setting} is {value.isoformat()}, which has no place in the years 1 to 9999 of UTC."
         )
         raise BadTime(what, hint="Give an instant that can come to pass.") from None
+
+
+def instant(text: str, setting: str) -> datetime:
+    """The instant that people write as in ISO 8601, with its offset; in UTC. Raises BadTime."""
+    try:
+        return aware(datetime.fromisoformat(text), setting)
+    except ValueError as error:
+        if isinstance(error, BadTime):
+            raise
+        raise BadTime(
+            f"{setting} is {shown(text)}, which is no instant.", hint=_INSTANT_HINT
+        ) from None
 
 
 def written(text: str, setting: str, *, allow_zero: bool = False) -> timedelta:
