@@ -7,22 +7,24 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from datetime import timedelta
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, Unpack, overload
 from uuid import UUID
 
 import psycopg
 from sqlalchemy.engine import URL, Engine
 
+from emq_sql.dead_letters import DeadLetters
 from emq_sql.doorbell import Doorbell
 from emq_sql.errors import Ambiguous, BadSetting, Retryable, UnknownTask
 from emq_sql.job import Enqueued, NewJob, Reaped
-from emq_sql.protocol import adapt, connecting, enqueueing, reading, troubles, upkeep
+from emq_sql.protocol import adapt, connecting, enqueueing, reading, settings, troubles, upkeep
 from emq_sql.rules import ids, names
 from emq_sql.rules.backoff import Policy, as_backoff
 from emq_sql.rules.durations import duration
 from emq_sql.rules.payload import PAYLOAD_LIMIT
 from emq_sql.rules.permanence import Exceptions, permanent_classes
+from emq_sql.rules.settings import QueueSettings
+from emq_sql.rules.settings import checked as checked_settings
 from emq_sql.tasks import (
     Duration,
     Options,
@@ -71,6 +73,7 @@ class EMQ:
         self._payload_limit = _checked_limit(payload_limit)
         self._engine = None if database is None else connecting.engine_for(database)
         self._tasks: dict[str, Task[..., Any]] = {}
+        self.dead_letters = DeadLetters(self.connection, self.schema, rings=bell)
 
     @property
     def engine(self) -> Engine:
@@ -331,19 +334,15 @@ class EMQ:
             self._doorbell.ring([queue])
 
     def configure(
-        self, queue: str, *, lease: Duration | None = None, max_attempts: int | None = None,
-        max_stalled: int | None = None, retention: timedelta | None = None,
-    ) -> None:  # fmt: skip
-        """Set what is given of a queue's settings; jobs that run keep what they have."""
+        self, queue: str, *, reset: Iterable[str] = (), **given: Unpack[QueueSettings]
+    ) -> None:
+        """Set what is given of a queue's settings; those named in `reset` get their defaults back.
+
+        Durations are seconds or timedelta. Jobs that run keep what they have. Raises BadInput.
+        """
+        name, written = names.queue_name(queue), checked_settings(given, reset)
         with self.connection() as conn:
-            upkeep.configure(
-                conn, self.schema, names.queue_name(queue),
-                lease=None if lease is None else checked_lease(lease),
-                max_attempts=None if max_attempts is None else checked_budget(max_attempts),
-                max_stalled=None if max_stalled is None
-                else checked_budget(max_stalled, "max_stalled"),
-                retention=None if retention is None else duration(retention, "retention"),
-            )  # fmt: skip
+            settings.set_queue(conn, self.schema, name, written)
 
     def reap(self, limit: int = 500) -> Reaped:
         """Take back expired leases now; workers do it by themselves about once a second."""
@@ -353,9 +352,9 @@ class EMQ:
 
 def _as_first_told(prepared: Prepared, answer: Enqueued) -> Enqueued:
     """The answer that a lost reply carried: a duplicate of an id just minted is the job itself."""
-    if not (prepared.minted and answer.duplicate):
-        return answer
     job = prepared.job
+    if not (prepared.minted and answer.duplicate and answer.id == job.id):
+        return answer
     later = job.delay or (job.run_at and job.run_at > (ids.id_time(job.id) or job.run_at))
     return Enqueued(answer.id, "scheduled" if later else "enqueued")
 
@@ -367,6 +366,11 @@ def _checked_jobs(jobs: Iterable[Prepared]) -> list[Prepared]:
             raise BadSetting(
                 f"Job {n} of {len(rows)} is of type {type(job).__name__}.",
                 hint="Make each ready with task.job(...), or task.using(...).job(...).",
+            )
+        if job.job.unless_waiting and len(rows) > 1:
+            raise BadSetting(
+                f"Job {n} of {len(rows)} is to be added unless one waits.",
+                hint="Enqueue it by itself.",
             )
     return rows
 

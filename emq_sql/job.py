@@ -28,18 +28,21 @@ class NewJob:
     max_attempts: int | None = None
     lease: timedelta | None = None
     headers: str | None = None
+    unless_waiting: bool = False  # nothing is added while one of this task waits in the queue
 
 
 @dataclass(frozen=True, slots=True)
 class Enqueued:
-    """The answer to an enqueue: the id, and whether it is a new job."""
+    """The answer to an enqueue: the id, and whether it is a new job; of one that waits already, the
+    id of that.
+    """
 
     id: UUID
     status: EnqueueStatus
 
     @property
     def duplicate(self) -> bool:
-        """True when a job of this id was there already, so that nothing was added."""
+        """True when the job of this id was there already, so that nothing was added."""
         return self.status == "duplicate"
 
 

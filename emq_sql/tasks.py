@@ -58,6 +58,7 @@ class Options:
     lease: timedelta | None = None
     headers: str | None = None  # JSON text, checked
     expires: timedelta | None = None
+    unless_waiting: bool = False
 
 
 class Using(Generic[P]):
@@ -92,6 +93,8 @@ class Using(Generic[P]):
             raise BadSetting(
                 "One job_id was given for many jobs.", hint="Give enqueue_many(job_ids=[...])."
             )
+        if self._options.unless_waiting:
+            raise BadSetting("unless_waiting is for one job.", hint="Use enqueue(...).")
         rows = list(arguments)
         given: list[UUID | str | None] = [None] * len(rows) if job_ids is None else [*job_ids]
         if len(given) != len(rows):
@@ -135,6 +138,7 @@ class Using(Generic[P]):
             max_attempts=said.max_attempts,
             lease=said.lease,
             headers=with_expiry(said.headers, said.expires, said.delay, said.run_at),
+            unless_waiting=said.unless_waiting,
         )
         return Prepared(said.queue, job, minted=job_id is None)
 
@@ -186,6 +190,7 @@ class Task(Generic[P, R]):
         lease: Duration | None = None,
         headers: Mapping[str, Any] | None = None,
         expires: Duration | None = None,
+        unless_waiting: bool = False,
     ) -> Using[P]:
         """Say how the next jobs are enqueued; what is left out is the task's, then the queue's.
 
@@ -195,7 +200,9 @@ class Task(Generic[P, R]):
         UUIDv7: enqueuing it again is a duplicate (`emq_sql.job_id` makes one from a key). `lease`
         is how long a worker may be silent before the job is given to another. A job whose first
         claim comes more than `expires` (seconds or timedelta) after it is due is not run: it is a
-        dead letter with the reason `expired`. Raises BadInput.
+        dead letter with the reason `expired`. With `unless_waiting` nothing is added while a job
+        of this task waits in the queue (the answer is `duplicate`, with its id): it begins after
+        this transaction, so its run sees what this one wrote. Raises BadInput.
         """
         if delay is not None and run_at is not None:
             raise BadSetting("Both delay and run_at were given.", hint="Give one of them.")
@@ -214,6 +221,7 @@ class Task(Generic[P, R]):
             lease=said.lease if lease is None else checked_lease(lease),
             headers=None if headers is None else _headers(headers),
             expires=said.expires if expires is None else duration(expires, "expires"),
+            unless_waiting=unless_waiting,
         )
         return Using(self, chosen)
 

@@ -12,7 +12,7 @@ from emq_sql.protocol.adapt import cursor
 from emq_sql.protocol.troubles import named
 
 _ENQUEUE = """
-select id, status from {schema}.enqueue(
+select id, status from {schema}.{verb}(
   %s, %s, %s::jsonb, %s::uuid, %s, %s::timestamptz, %s::interval, %s, %s::interval, %s::jsonb)
 """
 _ENQUEUE_MANY = """
@@ -26,16 +26,17 @@ def enqueue(
     conn: psycopg.Connection[Any], schema: str, queue: str, job: NewJob, *, own: bool = False
 ) -> Enqueued:
     """Add one job; `own` says that the statement commits by itself."""
+    verb = "enqueue_unless_waiting" if job.unless_waiting else "enqueue"
     with named(own_transaction=own), cursor(conn) as c:
         row = c.execute(
-            _ENQUEUE.format(schema=schema).encode(),
+            _ENQUEUE.format(schema=schema, verb=verb).encode(),
             [
                 queue, job.task, job.payload, job.id, job.priority, job.run_at, job.delay,
                 job.max_attempts, job.lease, job.headers,
             ],
         ).fetchone()  # fmt: skip
     assert row is not None
-    return Enqueued(job.id, row[1])
+    return Enqueued(row[0], row[1])
 
 
 def enqueue_many(

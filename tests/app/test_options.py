@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from emq_sql import EMQ, Enqueued, Task, job_id
+from emq_sql.errors import BadInput
 from emq_sql.minting import new_id
 from emq_sql.protocol import claiming
 from tests.app.conftest import Reader
@@ -142,13 +143,47 @@ def test_a_queues_settings_reach_the_database(emq: EMQ, reader: Reader) -> None:
     emq.configure("mail", lease=5, max_attempts=3)
     emq.configure("mail", max_stalled=2, retention=timedelta(days=9))
     emq.pause("mail")
+    emq.configure(
+        "mail", max_active=7, cancelled_retention=60, dead_retention=3600.5, replay_within=0,
+        unknown_after=timedelta(weeks=1), quarantine="sick", quarantine_after=2, on_dead="tell",
+        on_dead_queue="alarms",
+    )  # fmt: skip
     (row,) = reader.rows("select * from emq.queue")
     assert row == {
         "name": "mail", "paused": True, "lease": timedelta(seconds=5), "max_attempts": 3,
-        "max_stalled": 2, "retention": timedelta(days=9),
+        "max_stalled": 2, "retention": timedelta(days=9), "max_active": 7,
+        "cancelled_retention": timedelta(minutes=1), "dead_retention": timedelta(seconds=3600.5),
+        "replay_within": timedelta(0), "unknown_after": timedelta(days=7), "quarantine": "sick",
+        "quarantine_after": 2, "on_dead": "tell", "on_dead_queue": "alarms",
     }  # fmt: skip
     emq.resume("mail")
     assert reader.rows("select paused from emq.queue") == [{"paused": False}]
+
+
+def test_a_setting_that_is_not_given_stays_and_one_that_is_reset_has_its_default(
+    emq: EMQ, reader: Reader
+) -> None:
+    emq.configure("mail", lease=5, max_active=7, retention=60)
+    emq.configure("mail", max_active=None, retention=120, reset=["lease"])
+    assert reader.rows("select lease, max_active, retention from emq.queue") == [
+        {"lease": timedelta(seconds=30), "max_active": 7, "retention": timedelta(minutes=2)}
+    ]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"max_activ": 1}, {"reset": ["max_activ"]}, {"max_active": 0}, {"lease": 0.1},
+        {"replay_within": -1}, {"quarantine": "Sick"}, {"quarantine": "mail"}, {"on_dead": " "},
+        {"max_stalled": True},
+    ],
+)  # fmt: skip
+def test_a_setting_that_is_none_is_refused_and_nothing_is_changed(
+    emq: EMQ, reader: Reader, given: dict[str, Any]
+) -> None:
+    with pytest.raises(BadInput):
+        emq.configure("mail", max_attempts=3, **given)
+    assert reader.rows("select * from emq.queue") == []
 
 
 def test_a_paused_queue_still_takes_jobs(emq: EMQ, send: Send) -> None:
