@@ -67,16 +67,18 @@ def queues(dsn: str | None, schema: str, as_json: bool) -> None:
 @click.option("--payload", is_flag=True, help="With its arguments, as they were enqueued.")
 @click.argument("job_id")
 def job(dsn: str | None, schema: str, as_json: bool, payload: bool, job_id: str) -> None:
-    """Where a job is, and its whole story."""
+    """Where a job is, and its whole story; of one past its retention, what is left of it."""
     with ledger_of(dsn, schema) as (conn, where):
         wanted = ids.check(job_id)
         place = reading.place(conn, where, wanted)
-        if place is None:
-            raise BadJobId(
-                f"No job {wanted} is known here.",
-                hint="It was never committed, or its day is past retention.",
-            )
         story = reading.story(conn, where, wanted)
+        if place is None:
+            if not story:
+                raise BadJobId(
+                    f"No job {wanted} is known here.",
+                    hint="It was never committed, or all of it is past retention.",
+                )
+            place = {"id": wanted, "place": "retired"}
         envelope = reading.envelope(conn, where, wanted) if payload else None
         if as_json:
             whole = {**place, "story": story} | ({"envelope": envelope} if envelope else {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -14,7 +15,9 @@ from emq_sql.cli.streams import open_missing
 
 COMMANDS = {
     "adopt": "emq_sql.cli.adopt:adopt",
+    "archive": "emq_sql.cli.archive:archive",
     "cancel": "emq_sql.cli.ending:cancel",
+    "cron": "emq_sql.cli.cron:cron",
     "dead": "emq_sql.cli.dead:dead",
     "demo": "emq_sql.cli.demo:demo",
     "dev-db": "emq_sql.cli.dev_db:dev_db",
@@ -42,17 +45,28 @@ HIDDEN = {"worker-child": "emq_sql.cli.child:worker_child"}
 
 
 class Lazy(Told):
-    """Imports a command's module when it is called, so that an extra is needed only by its own."""
+    """Imports a command's module when it is called, so that an extra is needed only by its own.
+
+    `places` says where each command is; `unlisted` ones are found too, but no help shows them.
+    """
+
+    def __init__(
+        self, *args: Any, places: Mapping[str, str], unlisted: Mapping[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(*args, **kwargs)
+        self._places = places
+        self._unlisted = unlisted or {}
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         open_missing()
         return super().main(*args, **kwargs)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return sorted(COMMANDS)
+        return sorted(self._places)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
-        place = COMMANDS.get(name) or HIDDEN.get(name)
+        place = self._places.get(name) or self._unlisted.get(name)
         if place is None:
             return None
         module, _, attribute = place.partition(":")
@@ -60,7 +74,7 @@ class Lazy(Told):
         return command
 
 
-@click.group(cls=Lazy)
+@click.group(cls=Lazy, places=COMMANDS, unlisted=HIDDEN)
 @click.version_option(package_name="emq-sql", prog_name="emq")
 def main() -> None:
     """A job queue in the PostgreSQL you already have.
