@@ -12,7 +12,7 @@ from emq_sql.app import EMQ
 from emq_sql.cli import logs
 from emq_sql.cli.context import database_options
 from emq_sql.cli.worker import health_options, log_options
-from emq_sql.errors import BadSetting
+from emq_sql.errors import BadSetting, Retryable
 from emq_sql.protocol import connecting
 from emq_sql.protocol.link import Connect, Link
 from emq_sql.rules.durations import duration
@@ -65,6 +65,9 @@ def _once(connect: Connect, schema: str) -> None:
         click.echo(f"promoted {done.promoted}, recovered {done.recovered}, dead {done.dead}")
         if not done.ran:
             click.echo("Another session was at it.", err=True)
-        click.echo(f"tidied in {once.tidied(link, schema)} steps")
+        steps, last = once.tidied(link, schema)
+        click.echo(f"tidied in {steps} steps")
     finally:
         link.close()
+    if last.what:
+        raise Retryable(f"Not all that is old could be tidied: {last.what}.", hint="Try again.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -72,6 +73,27 @@ def last_reap(conn: psycopg.Connection[Any], schema: str) -> Row | None:
             [],
         )
     )
+
+
+def stuck(conn: psycopg.Connection[Any], schema: str, older: timedelta) -> int:
+    """How many leases expired longer ago than that, and were not taken back: always none."""
+    query = (
+        f"select count(*) as n from {schema}.ledger"
+        " where lease_deadline < clock_timestamp() - %s::interval"
+    )
+    return int(_rows(conn, query, [older])[0]["n"])
+
+
+def days_overdue(conn: psycopg.Connection[Any], schema: str) -> int:
+    """Days of the archive that ended longer ago than all retentions and another day, and are here.
+
+    Raises Refused for a role that may not look at the ledger's inner functions.
+    """
+    query = (
+        f"select count(*) as n from {schema}.days_of('archive')"
+        f" where last <= {schema}.kept_from() - interval '1 day'"
+    )
+    return int(_rows(conn, query, [])[0]["n"])
 
 
 def workers(conn: psycopg.Connection[Any], schema: str) -> list[Row]:

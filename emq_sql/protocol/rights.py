@@ -18,20 +18,23 @@ TO_WORK = (
 TO_MAINTAIN = ("maintain", "maintain_due", "tidy")
 
 _MISSING = """
-select current_user::text, array(
+select r.role, array(
   select p.proname::text from pg_catalog.pg_proc p
     join pg_catalog.pg_namespace n on n.oid = p.pronamespace
    where n.nspname = %s and p.proname = any(%s::text[])
-     and not pg_catalog.has_function_privilege(p.oid, 'execute')
+     and not pg_catalog.has_function_privilege(r.role::name, p.oid, 'execute')
    order by 1)
+  from (select coalesce(%s, current_user::text) as role) r
 """
 
 
 def missing(
-    conn: psycopg.Connection[Any], schema: str, needed: Sequence[str]
+    conn: psycopg.Connection[Any], schema: str, needed: Sequence[str], role: str | None = None
 ) -> tuple[str, list[str]]:
-    """The role's name, and those of the ledger's functions needed that it may not execute."""
+    """The role's name (by default that of the connection), and those of the ledger's functions
+    needed that it may not execute.
+    """
     with named(), cursor(conn) as c:
-        row = c.execute(_MISSING, [schema, list(needed)]).fetchone()
+        row = c.execute(_MISSING, [schema, list(needed), role]).fetchone()
     assert row is not None
     return row[0], row[1]

@@ -4,37 +4,32 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Any
 
 import psycopg
 
 from emq_sql.protocol import operating, reading, steps
-
-State = Literal["ok", "warn", "bad"]
+from emq_sql.upkeep import reaping
+from emq_sql.upkeep.finding import Finding
 
 _OLDEST, _NEWEST = 15, 18
 _CLOCK_WARN_SECONDS = 5.0
-_REAP_WARN_SECONDS = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing looked at: how it is, and what to do when it is not well."""
+def examine(
+    conn: psycopg.Connection[Any], schema: str, cron_dsn: str | None = None,
+    reap_interval: timedelta | None = None,
+) -> list[Finding]:  # fmt: skip
+    """All findings, most general first; reads only. Ends early when there is no ledger to read.
 
-    subject: str
-    state: State
-    found: str
-    advice: str = ""
-
-
-def examine(conn: psycopg.Connection[Any], schema: str) -> list[Finding]:
-    """All findings, most general first; reads only. Ends early when there is no ledger to read."""
+    `cron_dsn` and `reap_interval` as in `reaping.examine`.
+    """
     findings = [*_versions(conn), _clock(conn), _schema(conn, schema)]
     if findings[-1].state != "bad":
-        findings += [*_ledger(conn, schema), _home(conn, schema), _reaping(conn, schema)]
+        findings += [*_ledger(conn, schema), _home(conn, schema)]
+        findings += reaping.examine(conn, schema, cron_dsn, reap_interval)
     return findings
 
 
@@ -108,9 +103,6 @@ def _ledger(conn: psycopg.Connection[Any], schema: str) -> Iterator[Finding]:
         "No maintenance ran when they were written; they cannot be retired by day."
         if stray else "",
     )  # fmt: skip
-    seen = reading.workers(conn, schema)
-    lively = [w for w in seen if w["seen_seconds"] < 60]
-    yield Finding("workers", "ok", f"{len(lively)} seen in the last minute")
 
 
 def _home(conn: psycopg.Connection[Any], schema: str) -> Finding:
@@ -127,16 +119,3 @@ def _home(conn: psycopg.Connection[Any], schema: str) -> Finding:
         "home", "warn", "not tagged: a physical copy of it cannot be told from it",
         f"Run: select {schema}.tag('production'), and name the same in EMQ(environment=...).",
     )  # fmt: skip
-
-
-def _reaping(conn: psycopg.Connection[Any], schema: str) -> Finding:
-    expired = sum(queue["expired"] for queue in reading.depth(conn, schema))
-    last = reading.last_reap(conn, schema)
-    advice = "Start a worker, or have emq.maintain() called about once a second."
-    if last is None:
-        return Finding("last reap", "warn" if not expired else "bad", "never", advice)
-    age = float(last["age_seconds"])
-    late = age > _REAP_WARN_SECONDS
-    found = f"{age:.0f} s ago by {last['who']}, {expired} leases are expired now"
-    state: State = "bad" if late and expired else "warn" if late else "ok"
-    return Finding("last reap", state, found, advice if late else "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emq_sql.job import Maintained
+from emq_sql.job import Maintained, Tidied
 from emq_sql.protocol import upkeep
 from emq_sql.protocol.link import Link
 from emq_sql.upkeep import maintenance, tidying
@@ -26,12 +26,15 @@ def maintained(link: Link, schema: str) -> Maintained:
             return Maintained(ran, promoted, recovered, dead)
 
 
-def tidied(link: Link, schema: str) -> int:
-    """How many steps of retention were made, each by itself, until there was nothing to do.
+def tidied(link: Link, schema: str) -> tuple[int, Tidied]:
+    """How many steps of retention were made until there was nothing to do, and the last answer.
 
-    Raises DatabaseTrouble; the steps before it stay done.
+    That one is idle, and names what could not be had now. Raises DatabaseTrouble; the steps before
+    it stay done.
     """
     steps = 0
-    while not link.call(lambda conn: upkeep.tidy(conn, schema, tidying.LIMIT)).idle:
+    while True:
+        done = link.call(lambda conn: upkeep.tidy(conn, schema, tidying.LIMIT))
+        if done.idle:
+            return steps, done
         steps += 1
-    return steps

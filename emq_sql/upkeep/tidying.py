@@ -47,8 +47,8 @@ class Tidying:
         if self._patience.failures:
             log.info("what is old is tidied again")
         self._patience.succeeded()
-        if not done.idle:
-            self._say(done.did, done.what or "")
+        if done.what:
+            self._say(done.did, done.what)
         self._next(self._every if done.idle else _BETWEEN_STEPS)
 
     def _next(self, pause: timedelta) -> None:
@@ -57,4 +57,4 @@ class Tidying:
     def _say(self, did: str, what: str) -> None:
         level = logging.DEBUG if (did, what) == self._said else logging.INFO
         self._said = (did, what)
-        log.log(level, "tidied: %s %s", did, what)
+        log.log(level, "tidying: %s %s", did, what)
