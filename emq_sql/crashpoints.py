@@ -20,6 +20,15 @@ POINTS = (
     "during-extend",
     "before-release",
 )
+# Those of an exporter.
+EXPORT_POINTS = (
+    "part-written",
+    "part-recorded",
+    "manifest-written",
+    "export-recorded",
+    "retire-step",
+    "day-dropped",
+)
 
 _lock = threading.Lock()
 _name, _, _count = os.environ.get("EMQ_SQL_CRASH_AT", "").partition(":")
