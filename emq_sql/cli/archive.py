@@ -20,8 +20,11 @@ from emq_sql.rules.durations import instant, written
 COMMANDS = {
     "as-of": "emq_sql.cli.archive:as_of",
     "days": "emq_sql.cli.archive:days",
+    "export": "emq_sql.cli.exporting:export",
+    "import": "emq_sql.cli.exporting:import_",
     "search": "emq_sql.cli.archive:search",
     "tidy": "emq_sql.cli.archive:tidy",
+    "verify": "emq_sql.cli.exporting:verify",
 }
 
 FOUND = {

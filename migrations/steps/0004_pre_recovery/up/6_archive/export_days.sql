@@ -9,11 +9,7 @@ language sql stable security definer
 set search_path = pg_catalog, pg_temp
 as $$
   select d.day, e.version, e.location, e.verified_at is not null
-    from (
-      select to_date(substr(c.relname, 9), 'YYYYMMDD') as day
-        from pg_inherits i join pg_class c on c.oid = i.inhrelid
-       where i.inhparent = 'emq.archive'::regclass and c.relname ~ '^archive_\d{8}$'
-    ) d
+    from emq.days_of('archive') d
     left join emq.exported e on e.day = d.day
    where d.day <= p_until
    order by d.day
