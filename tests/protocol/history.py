@@ -25,11 +25,20 @@ def partition(ledger: Ledger, day: date, parent: str = "archive") -> bool:
     return bool(ledger.one("select to_regclass(%s) is not null", f"emq.{parent}_{day:%Y%m%d}"))
 
 
+def minted(ledger: Ledger, n: int, day: date) -> list[UUID]:
+    """n new ids of that day, in order."""
+    return ledger.column(
+        "select emq.job_id(gen_random_uuid()::text, %s + g * interval '1 s')"
+        " from generate_series(1, %s) g", day, n,
+    )  # fmt: skip
+
+
 def finished(
     ledger: Ledger, n: int, day: date, queue: str = "old", hour: int = 5, how: str = "completed"
 ) -> list[UUID]:
-    """n jobs that ended on that day, in id order."""
-    ids = sorted(ledger.add(n, queue))
+    """n jobs of that day that ended on it, in id order."""
+    ids = minted(ledger, n, day)
+    ledger.add_many(ids, queue, max_attempts=[1] * n)
     if how == "completed":
         ledger.complete(*ledger.claim(n, queue))
     elif how == "cancelled":
@@ -63,7 +72,8 @@ def attempts_back(ledger: Ledger, ids: Sequence[UUID], day: date, hour: int = 5)
 
 def dead(ledger: Ledger, n: int, day: date, queue: str = "default") -> list[UUID]:
     """n dead letters of that day, each with one attempt."""
-    ids = [ledger.add_one(queue, max_attempts=1) for _ in range(n)]
+    ids = minted(ledger, n, day)
+    ledger.add_many(ids, queue, max_attempts=[1] * n)
     ledger.retry(*ledger.claim(n, queue), error="boom")
     ledger.run("update emq.job set enqueued_at = %s where id = any(%s)", day, ids)
     ledger.run("update emq.dead set died_at = %s where id = any(%s)", day + timedelta(0, 9), ids)

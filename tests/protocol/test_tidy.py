@@ -15,6 +15,7 @@ from tests.protocol.history import (
     finished,
     kept,
     ledger_keeps,
+    minted,
     partition,
     queue_keeps,
     tidied,
@@ -169,7 +170,8 @@ def test_an_id_that_lives_again_keeps_its_envelope_when_its_old_row_goes(ledger:
 def test_a_job_that_waited_longer_than_every_retention_still_completes(ledger: Ledger) -> None:
     day = days_ago(ledger, 100)
     ledger.add_one("slow", delay="1 s")
-    id = ledger.add_one("slow")
+    (id,) = minted(ledger, 1, day)
+    ledger.add_one("slow", id=id)
     ledger.retry(ledger.take("slow"), delay="1 ms", error="once")
     ledger.run("update emq.job set enqueued_at = %s", day)
     attempts_back(ledger, [id], day)
@@ -180,7 +182,7 @@ def test_a_job_that_waited_longer_than_every_retention_still_completes(ledger: L
     assert (held.id, held.attempts, held.failures) == (id, 2, 1)
     assert ledger.complete(held) == ["done"]
     told = ledger.column("select event from emq.story(%s)", id)
-    assert told == ["enqueued", "claimed", "failed", "claimed", "completed"]
+    assert told == ["enqueued", "claimed", "failed", "claimed", "completed", "archived"]
 
 
 def test_a_dead_letter_older_than_every_retention_is_kept_with_its_attempts(

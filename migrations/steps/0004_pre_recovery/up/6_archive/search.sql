@@ -45,7 +45,7 @@ begin
     select g.first, g.last from (
       select d.first, d.last from d
       union all select d.last, d.next from d where v_strays and d.last < d.next
-      union all select '-infinity', coalesce(min(d.first), 'infinity') from d where v_strays
+      union all select '-infinity', coalesce(min(d.first), 'infinity') from d having v_strays
     ) g
      where g.last > v_from and g.first < v_to
      order by g.first desc
