@@ -1,8 +1,9 @@
 -- Promise: nothing is left of these jobs but their places, which the caller has taken: no envelope, no
---   archive row, no attempt, refusal or late extension. Answers how many there were.
+--   archive row, no attempt, refusal or late extension (files of an export are not touched). Answers
+--   how many there were.
 -- Parameters: p_ids, jobs whose places in the hot tables are gone in this transaction.
--- Locks: its own deletes; ROW EXCLUSIVE on the partitions from a day before the oldest id on, and on no
---   others (EXECUTE plans at each call, see archived.sql).
+-- Locks: its own deletes, and the records of exported days; ROW EXCLUSIVE on the partitions from a
+--   day before the oldest id on, and on no others (EXECUTE plans at each call, see archived.sql).
 -- Index: archive_id_idx and attempt_id_idx of those partitions, refusal_id_idx, late_id_idx, job_pk.
 create function emq.erase(p_ids uuid[]) returns int
 language plpgsql volatile security definer
@@ -18,7 +19,14 @@ begin
     return 0;
   end if;
   select min(emq.id_time(u)) - interval '1 day' into v_from from unnest(p_ids) u;
-  execute 'delete from emq.archive x where x.id = any ($1) and x.finished_at >= $2'
+  execute
+    'with d as (
+       delete from emq.archive x where x.id = any ($1) and x.finished_at >= $2 returning x.finished_at
+     )
+     update emq.exported e set removed = e.removed + k.n  -- their rows stay in the files
+       from (select (d.finished_at at time zone ''UTC'')::date as day, count(*) as n
+               from d group by 1) k
+      where e.day = k.day'
     using p_ids, v_from;
   execute 'delete from emq.attempt x where x.id = any ($1) and x.ended_at >= $2'
     using p_ids, v_from;

@@ -1,14 +1,16 @@
 -- Promise: whether a day can still get a row of the archive: open (it is not over by an hour), held
---   (transactions that began before its end go on, and may have read the clock before midnight;
---   held_by names them where they can be known; ask again), closed (no row can come any more, short of
---   a clock that goes back). Each in a transaction of its own, or it holds the day itself.
+--   (a transaction goes on that may have read the clock before midnight; held_by names those that
+--   are known; ask again), closed (no row can come any more, short of a clock that goes back). The
+--   first call after the end of a day only takes note of it. Each in a transaction of its own.
 -- Parameters: p_day in UTC.
 -- Locks: the row of the day in day_end, on its first call.
 -- Index: day_end_pk.
--- Exact, because each writer of the archive has its transaction id before it reads the clock: complete,
--- cancel and discard read it for a row that they have deleted. So an id taken after the end of the day
--- is above those of all who wrote for it, and when every transaction up to it has ended, so have they.
--- An id that this server has not come to is one of another server, where the table was copied from.
+-- Exact, because whoever writes to the archive has its lock on the table and its transaction id before
+-- it reads the clock: complete, cancel and discard read it for a row that they delete in the same
+-- statement. So an id taken after the end of the day is above those of all who wrote for it, and
+-- when none of the transactions up to it holds the archive any more, they have ended. Others that go
+-- on, here or in another database, do not matter. An id that this server has not come to yet is one
+-- of another server, from which the table was copied.
 create function emq.closed(p_day date, out status text, out held_by text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -29,23 +31,25 @@ begin
       do update set xid = excluded.xid, noted_at = excluded.noted_at where d.xid = v_xid;
     return;
   end if;
-  if v_xid < pg_snapshot_xmin(pg_current_snapshot()) then
-    status := 'closed';
-    return;
-  end if;
-  select string_agg(h.who, '; ' order by h.age desc, h.who) into held_by
+  select string_agg(case when p.gid is not null then format('prepared transaction %s', p.gid)
+                         else format('process %s (%s, user %s)', h.pid,
+                                     coalesce(nullif(a.application_name, ''), 'no application name'),
+                                     coalesce(a.usename, '?')) end, '; ' order by h.pid, p.gid)
+    into held_by
     from (
-      select age(a.backend_xid),
-             format('process %s (%s, user %s, database %s)', a.pid,
-                    coalesce(nullif(a.application_name, ''), 'no application name'),
-                    coalesce(a.usename, '?'), coalesce(a.datname, '?')) as who
-        from pg_stat_activity a
-       where a.backend_xid is not null
-      union all
-      select age(p.transaction), format('prepared transaction %s (user %s, database %s)',
-                                        p.gid, p.owner, p.database)
-        from pg_prepared_xacts p
+      select r.pid, (array_agg(x.transactionid order by age(x.transactionid) desc))[1] as xid
+        from pg_locks r
+        join pg_locks x on x.virtualtransaction = r.virtualtransaction
+                       and x.locktype = 'transactionid' and x.mode = 'ExclusiveLock'
+       where r.relation = 'emq.archive'::regclass and r.mode = 'RowExclusiveLock'
+         and r.database = (select d.oid from pg_database d where d.datname = current_database())
+       group by r.virtualtransaction, r.pid
     ) h
-   where h.age >= age(v_xid::xid);
+    left join pg_stat_activity a on a.pid = h.pid
+    left join pg_prepared_xacts p on h.pid is null and p.transaction = h.xid
+   where age(h.xid) >= age(v_xid::xid);
+  if held_by is null then
+    status := 'closed';
+  end if;
 end $$;
 revoke all on function emq.closed from public;
