@@ -20,7 +20,7 @@ from emq_sql.worker.bell import Bell
 from emq_sql.worker.keeper import Keeper
 from emq_sql.worker.watch import Watch
 
-emq = EMQ(os.environ["EMQ_DSN"])
+emq = EMQ(os.environ["EMQ_DSN"], environment=os.environ.get("AN_APP_ENVIRONMENT"))
 folder = Path(os.environ["AN_APP_FOLDER"])
 
 
