@@ -6,11 +6,12 @@ it passes on the schema as it is, being part of the suite.
 
 from __future__ import annotations
 
-from tests.mutants import ledger, recovery
+from tests.mutants import ledger, recovery, upkeep
 from tests.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     *ledger.MUTANTS,
     *recovery.MUTANTS,
+    *upkeep.MUTANTS,
 )
 BY_NAME = {mutant.name: mutant for mutant in MUTANTS}
