@@ -109,14 +109,18 @@ CASES = (
         "One lock for all, hours long",
         "After a crash a job of a minute waited for hours; people deleted rows by hand.",
         "Leases are short and extended, and set for a job, a queue or a worker. A killed worker's"
-        " jobs come back as soon as their own leases have ended.",
+        " jobs come back as soon as their own leases have ended, and all that a given worker holds"
+        " at once when an operator says so: uncounted, and the late holder can commit nothing.",
         (
             CASES_ + "test_leases.py"
             "::test_a_killed_workers_jobs_come_back_as_soon_as_their_own_leases_say",
             FAULTS + "test_seed_lessons.py"
             "::test_a_dead_workers_jobs_come_back_at_the_head_and_are_finished_by_another",
+            PROTOCOL + "test_release_worker.py"
+            "::test_only_what_this_worker_holds_comes_back_and_to_the_head_uncounted",
+            CASES_ + "test_limits.py"
+            "::test_what_a_hanging_worker_holds_is_taken_back_at_once_and_it_can_commit_nothing",
         ),
-        left="A verb that releases at once all that a given worker holds.",
     ),
     Case(
         11,
@@ -202,6 +206,22 @@ CASES = (
         ),
     ),
     Case(
+        20,
+        "A dead worker keeps the limit",
+        "After a kill the slot of a limit stayed taken for hours, and a frequent producer piled up"
+        " jobs behind it.",
+        "A limit counts the rows of the ledger, so a slot dies with its lease. A producer that adds a"
+        " job unless one waits leaves one, however many ask at once; and the one that waits begins"
+        " after they have committed. (The job that had begun comes back beside it.)",
+        (
+            CASES_ + "test_limits.py"
+            "::test_a_killed_worker_keeps_no_turn_and_a_hundred_producers_leave_one_waiting",
+            PROTOCOL + "test_unless_waiting.py::test_producers_at_the_same_time_add_one",
+            PROTOCOL + "test_unless_waiting.py"
+            "::test_the_one_that_waits_begins_only_after_the_asking_transaction",
+        ),
+    ),
+    Case(
         21,
         "All retries spent in seconds, all at once",
         "Three retries within eight seconds outlived no outage, and thousands came in the same one.",
@@ -230,6 +250,25 @@ CASES = (
         (
             CASES_ + "test_enqueueing.py"
             "::test_ten_thousand_jobs_of_one_task_use_up_no_sequence_but_that_of_the_line",
+        ),
+    ),
+    Case(
+        27,
+        "A copy of production runs production's jobs",
+        "A database was copied to staging, whose workers sent real messages.",
+        "A worker refuses a database with another tag than its application's, and one without a tag"
+        " that is not where its workers first ran. It says how to adopt it: run, hold or discard"
+        " what is there. A physical copy is told by its tag alone.",
+        (
+            SERVICE + "test_copies.py"
+            "::test_a_copy_without_a_tag_runs_nothing_before_it_is_adopted_to_run",
+            SERVICE + "test_copies.py::test_a_copy_with_a_tag_is_held_until_somebody_resumes_it",
+            SERVICE + "test_copies.py"
+            "::test_what_a_copy_brought_is_discarded_and_its_ids_stay_known",
+            SERVICE + "test_copies.py"
+            "::test_production_that_was_restored_elsewhere_goes_on_by_its_tag",
+            PROTOCOL + "test_adopt.py"
+            "::test_a_database_in_which_workers_are_at_work_is_no_copy",
         ),
     ),
     Case(
