@@ -395,7 +395,7 @@ MUTANTS = (
         "replay_from_zero",
         PROTOCOL + "test_operators.py"
         "::test_replay_keeps_the_id_and_the_attempts_and_gives_a_fresh_budget",
-        "replay", "select d.id, d.queue, d.attempts,", "select d.id, d.queue, 0,",
+        "replay_one", "select d.id, d.queue, d.attempts,", "select d.id, d.queue, 0,",
     ),
     mutant(
         "cancel_waits", PROTOCOL + "test_operators.py::test_a_job_under_a_guard_is_busy",

@@ -6,10 +6,11 @@ it passes on the schema as it is, being part of the suite.
 
 from __future__ import annotations
 
-from tests.mutants import ledger, recovery, upkeep
+from tests.mutants import dead, ledger, recovery, upkeep
 from tests.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
+    *dead.MUTANTS,
     *ledger.MUTANTS,
     *recovery.MUTANTS,
     *upkeep.MUTANTS,

@@ -124,6 +124,12 @@ def operators(ledger: Ledger) -> None:
         held = ledger.take()
         ledger.retry(held)
         ledger.operate(verb, held.id)
+    for verb in ("replay_count('{}')", "replay_many('{}')", "discard_many('{}', 'why')"):
+        ledger.add_one(priority=0, max_attempts=1)
+        ledger.retry(ledger.take())
+        ledger.run("update emq.dead set task = null")  # so that the envelope is looked into
+        ledger.rows("select * from emq.dead_list(), emq.dead_groups()")
+        ledger.rows(f"select * from emq.{verb}")
 
 
 def retire(ledger: Ledger) -> None:
