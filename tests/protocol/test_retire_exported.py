@@ -1,0 +1,272 @@
+"""retire beside an export: nothing of an exported day goes that is not in a verified export."""
+
+from __future__ import annotations
+
+from datetime import date
+from uuid import UUID
+
+import pytest
+
+from tests.protocol import exports
+from tests.protocol.calls import Ledger
+from tests.protocol.exports import exported, partition, record, retired
+from tests.protocol.history import (
+    audited,
+    date_back,
+    days_ago,
+    envelopes,
+    finished,
+    ledger_keeps,
+    queue_keeps,
+    tidied,
+    tidy,
+)
+
+
+@pytest.fixture
+def day(ledger: Ledger) -> date:
+    return days_ago(ledger, 10)
+
+
+def come_late(ledger: Ledger, day: date, n: int = 1) -> list[UUID]:
+    """Rows for a day that is over, as from a clock that went back; with ids above all others."""
+    begun = [ledger.start("late") for _ in range(n)]
+    ledger.complete(*begun)
+    ids = [held.id for held in begun]
+    date_back(ledger, ids, day, 6)
+    return ids
+
+
+def test_a_day_goes_without_an_export_unless_the_ledger_says_export_first(
+    ledger: Ledger, day: date
+) -> None:
+    ids = finished(ledger, 3, day)
+    ledger_keeps(ledger, export_first="true")
+    assert retired(ledger, day) == ["unexported"]
+    assert (envelopes(ledger, ids), partition(ledger, day)) == (3, True)
+    ledger_keeps(ledger, export_first="false")
+    assert retired(ledger, day) == ["dropped"]
+
+
+def test_an_exported_day_is_retired_in_steps_and_its_record_says_so(
+    ledger: Ledger, day: date
+) -> None:
+    ids = finished(ledger, 25, day)
+    exported(ledger, day)
+    assert record(ledger, day, "dropped_at is null and removed = 0 and rows = 25")
+    assert retired(ledger, day) == ["more", "more", "dropped"]
+    assert (envelopes(ledger, ids), partition(ledger, day)) == (0, False)
+    assert record(ledger, day, "dropped_at is not null and removed = rows")
+    (told,) = audited(ledger, "retire")
+    assert (told["rows"], told["export"], told["version"]) == (25, exports.HERE, 1)
+
+
+def test_record_audit_and_drop_are_one_transaction(
+    ledger: Ledger, other: Ledger, day: date
+) -> None:
+    finished(ledger, 3, day)
+    exported(ledger, day)
+    assert other.retire(day)[0] == "dropped"
+    other.conn.rollback()
+    assert partition(ledger, day)
+    assert record(ledger, day, "dropped_at is null")
+    assert audited(ledger, "retire") == []
+    assert retired(ledger, day) == ["dropped"]
+
+
+def test_an_export_that_was_begun_keeps_the_day_whoever_wanted_it(
+    ledger: Ledger, day: date
+) -> None:
+    finished(ledger, 5, day)
+    begun = exports.begin(ledger, day)
+    exports.add(ledger, day, begun, 0, exports.page(ledger, day, limit=2))
+    exports.end(ledger, day)
+    assert retired(ledger, day) == ["unexported"]
+    assert ledger.one("select emq.export_forget(%s, 'given up')", day) == "done"
+    assert retired(ledger, day) == ["dropped"]
+
+
+def test_who_is_at_work_on_a_day_has_it_alone(
+    ledger: Ledger, other: Ledger, third: Ledger, day: date
+) -> None:
+    finished(ledger, 3, day)
+    exports.begin(third, day)
+    assert exports.begin(ledger, day).status == "busy"
+    assert retired(ledger, day) == ["busy"]
+    exports.end(third, day)
+    other.retire(day)
+    assert exports.begin(third, day).status == "busy"
+    other.conn.rollback()
+    assert exports.begin(third, day).status == "ready"
+
+
+def test_files_found_damaged_keep_the_day(ledger: Ledger, day: date) -> None:
+    ids = finished(ledger, 25, day)
+    exported(ledger, day)
+    assert ledger.retire(day)[0] == "more"
+    ledger.one("select emq.export_verified(%s, %s, 'part-0 has changed')", day, exports.HERE)
+    assert retired(ledger, day) == ["unexported"]
+    assert envelopes(ledger, ids) == 15
+    assert exports.begin(ledger, day).status == "damaged"
+    ledger.one("select emq.export_verified(%s, %s, null)", day, exports.HERE)
+    assert retired(ledger, day)[-1] == "dropped"
+    assert [told["damage"] for told in audited(ledger, "verify")] == ["part-0 has changed", None]
+
+
+def test_a_row_that_comes_after_the_export_keeps_the_day(ledger: Ledger, day: date) -> None:
+    ids = finished(ledger, 5, day)
+    exported(ledger, day)
+    late = come_late(ledger, day)
+    assert retired(ledger, day) == ["late"]
+    assert envelopes(ledger, [*ids, *late]) == 6
+    begun = exported(ledger, day, known=set(ids))
+    assert (begun.version, begun.late, begun.part) == (2, True, 1)
+    assert record(ledger, day, "rows = 6 and parts = 2 and version = 2")
+    assert ledger.column("select part from emq.export_part order by part") == [0, 1]
+    assert retired(ledger, day) == ["dropped"]
+
+
+def test_a_row_that_comes_between_two_steps_does_not_lose_its_envelope(
+    ledger: Ledger, day: date
+) -> None:
+    """Its id is above the others', so the next step would visit it."""
+    ids = finished(ledger, 15, day)
+    exported(ledger, day)
+    assert ledger.retire(day)[0] == "more"
+    late = come_late(ledger, day)
+    assert retired(ledger, day) == ["late"]
+    assert envelopes(ledger, late) == 1
+    assert envelopes(ledger, ids) == 5
+    exported(ledger, day, known=set(ids))
+    assert retired(ledger, day)[-1] == "dropped"
+    assert envelopes(ledger, [*ids, *late]) == 0
+
+
+def test_a_late_writer_that_has_not_ended_waits_for_the_step_or_makes_it_wait(
+    ledger: Ledger, other: Ledger, day: date
+) -> None:
+    finished(ledger, 15, day)
+    exported(ledger, day)
+    assert ledger.retire(day)[0] == "more"
+    (late,) = come_late(ledger, days_ago(ledger, 8))
+    ledger.run("update emq.job set enqueued_at = %s where id = %s", day, late)
+    other.run("update emq.archive set finished_at = %s where id = %s", day, late)
+    assert retired(ledger, day) == ["busy"]
+    other.conn.commit()
+    assert retired(ledger, day) == ["late"]
+    assert envelopes(ledger, [late]) == 1
+
+
+def test_a_row_that_came_past_the_trigger_is_counted_before_the_drop(
+    ledger: Ledger, day: date
+) -> None:
+    ids = finished(ledger, 15, day)
+    exported(ledger, day)
+    assert ledger.retire(day)[0] == "more"
+    ledger.run("set session_replication_role to replica")
+    late = come_late(ledger, day)
+    assert retired(ledger, day) == ["late"]
+    assert partition(ledger, day)
+    exported(ledger, day, known={*ids})
+    assert retired(ledger, day)[-1] == "dropped"
+    assert record(ledger, day, "rows") == len(ids) + len(late)
+
+
+def test_a_day_that_is_half_gone_is_not_exported_to_another_place(
+    ledger: Ledger, day: date
+) -> None:
+    finished(ledger, 15, day)
+    exported(ledger, day)
+    assert ledger.retire(day)[0] == "more"
+    assert exports.begin(ledger, day, "/elsewhere").status == "elsewhere"
+    assert ledger.one("select emq.export_forget(%s)", day) == "kept"
+    assert exports.begin(ledger, day).status == "done"
+
+
+def test_a_whole_day_may_be_exported_to_another_place_and_counts_there(
+    ledger: Ledger, day: date
+) -> None:
+    finished(ledger, 3, day)
+    exported(ledger, day)
+    begun = exported(ledger, day, "/elsewhere")
+    assert (begun.version, begun.late, begun.part) == (2, False, 0)
+    assert record(ledger, day, "location") == "/elsewhere"
+    assert ledger.column("select location from emq.export_part") == ["/elsewhere"]
+    assert retired(ledger, day) == ["dropped"]
+
+
+def test_an_export_goes_on_behind_its_last_part(ledger: Ledger, day: date) -> None:
+    ids = finished(ledger, 10, day)
+    first = exports.begin(ledger, day)
+    assert (first.version, first.part, first.rows, first.after) == (1, 0, 10, None)
+    rows = exports.page(ledger, day, limit=4)
+    exports.add(ledger, day, first, 0, rows)
+    exports.end(ledger, day)
+    again = exports.begin(ledger, day)
+    assert (again.version, again.part, again.written, again.after) == (1, 1, 4, ids[3])
+    rest = exports.page(ledger, day, rows[-1])
+    assert [id for id, _ in rows + rest] == ids
+
+
+def test_parts_of_an_export_to_another_place_are_not_gone_on_with(
+    ledger: Ledger, day: date
+) -> None:
+    finished(ledger, 10, day)
+    first = exports.begin(ledger, day)
+    exports.add(ledger, day, first, 0, exports.page(ledger, day, limit=4))
+    exports.end(ledger, day)
+    other_place = exports.begin(ledger, day, "/elsewhere")
+    assert (other_place.part, other_place.written, other_place.after) == (0, 0, None)
+    assert ledger.one("select count(*) from emq.export_part") == 0
+
+
+def test_a_record_is_the_next_version_or_none(ledger: Ledger, day: date) -> None:
+    begun = exports.begin(ledger, day)
+    exports.done(ledger, day, begun)
+    with pytest.raises(Exception, match="cannot be the next"):
+        exports.done(ledger, day, begun)
+
+
+def test_a_dropped_day_that_gets_a_row_is_exported_on(ledger: Ledger, day: date) -> None:
+    ids = finished(ledger, 3, day)
+    exported(ledger, day)
+    assert retired(ledger, day) == ["dropped"]
+    days_ago(ledger, 10)
+    late = come_late(ledger, day)
+    assert retired(ledger, day) == ["late"]
+    exported(ledger, day, known=set(ids))
+    assert retired(ledger, day) == ["dropped"]
+    assert record(ledger, day, "rows") == len(ids) + len(late)
+
+
+def test_rows_that_shorter_retentions_delete_are_counted_as_removed(
+    ledger: Ledger, day: date
+) -> None:
+    kept = finished(ledger, 4, day, "keep")
+    gone = finished(ledger, 3, day, "short")
+    queue_keeps(ledger, "short", retention="1 day")
+    exported(ledger, day)
+    assert tidied(ledger)
+    assert envelopes(ledger, gone) == 0
+    assert record(ledger, day, "removed") == 3
+    assert exports.begin(ledger, day).status == "done"
+    exports.end(ledger, day)
+    assert retired(ledger, day) == ["dropped"]
+    assert envelopes(ledger, kept) == 0
+
+
+def test_shorter_retentions_wait_for_the_export(ledger: Ledger, day: date) -> None:
+    ids = finished(ledger, 3, day, "short")
+    queue_keeps(ledger, "short", retention="1 day")
+    ledger_keeps(ledger, export_first="true")
+    tidy(ledger)
+    assert envelopes(ledger, ids) == 3
+
+
+def test_obliterated_rows_are_counted_as_removed(ledger: Ledger, day: date) -> None:
+    finished(ledger, 4, day, "keep")
+    given_up = finished(ledger, 3, day, "given-up")
+    exported(ledger, day)
+    ledger.rows("select emq.erase(%s)", given_up)
+    assert record(ledger, day, "removed") == 3
+    assert retired(ledger, day) == ["dropped"]
