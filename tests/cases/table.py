@@ -267,8 +267,7 @@ CASES = (
             "::test_what_a_copy_brought_is_discarded_and_its_ids_stay_known",
             SERVICE + "test_copies.py"
             "::test_production_that_was_restored_elsewhere_goes_on_by_its_tag",
-            PROTOCOL + "test_adopt.py"
-            "::test_a_database_in_which_workers_are_at_work_is_no_copy",
+            PROTOCOL + "test_adopt.py::test_a_database_in_which_workers_are_at_work_is_no_copy",
         ),
     ),
     Case(

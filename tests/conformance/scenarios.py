@@ -82,7 +82,8 @@ _FAMILIES: dict[str, list[Scenario | list[Scenario]]] = {
     ],
     "operator": [
         ported("queue_pause", "leaves_the_line_as_it_is_and_resume_serves_its_head", "The pause is part of the claim's own statement."),
-        *later("emptying a queue", "drain", "obliterate"),
+        ported("drain", "removes_what_waits_and_the_running_job_survives", "What is removed is in the archive as cancelled, and its ids stay duplicates until retention. Delayed jobs go when that is asked."),
+        ported("obliterate", "refuses_a_wrong_name_and_a_running_job_and_then_leaves_nothing", "The verb pauses the queue itself, and asks for its name once more. Nothing is changed while a job runs, unless it is forced to end."),
         deviates("update_data", "An envelope is written once. What an attempt was given can be relied on afterwards, and the row is never rewritten under a running handler. Cancel the job and enqueue another one."),
         deviates("update_progress", "A handler writes its progress into a table of the application, in the same database. Rows of the queue's own tables are inserted and deleted; the one update is the lease, and a progress in it would make a dead row at each step."),
         deviates("job_logs", "Log lines belong to logging, with the job's id in each record. What happened to a job, its errors among it, is told by `emq.story`."),
@@ -98,7 +99,7 @@ _FAMILIES: dict[str, list[Scenario | list[Scenario]]] = {
     ],
     "depth": [
         ported("unknown_state", "cannot_be_reached_by_any_row_of_verbs", "Shown to be impossible: after any row of verbs the job is in exactly one place."),
-        *later(LIMITS, "rate_consult"),
+        ported("rate_consult", "at_the_ceiling_one_runs_and_one_waits_until_the_slot_is_free", "Nobody consults: the claim itself keeps the queue's `max_active`."),
         deviates("dedup_release", "The memory of an id is not released by hand: it ends with retention. Released earlier, an old caller could bring a finished job to life again."),
         ported("extend_locks_batch", "answers_for_the_live_the_stale_and_the_gone", "The answer has a word for each job, in order, not the failed ids alone."),
         *later(LANES, "stalled_group", "obliterate_grouped"),

@@ -1,4 +1,4 @@
-"""Depth: no job is ever nowhere, and a batch of extensions answers for each."""
+"""Depth: no job is ever nowhere, a ceiling holds, and a batch of extensions answers for each."""
 
 from __future__ import annotations
 
@@ -44,6 +44,19 @@ def test_unknown_state_cannot_be_reached_by_any_row_of_verbs(
         assert ledger.rows("select * from emq.misplaced") == []
     ledger.operate("cancel", id)
     ledger.operate("discard", id)
+
+
+def test_rate_consult_at_the_ceiling_one_runs_and_one_waits_until_the_slot_is_free(
+    client: Client, ledger: Ledger
+) -> None:
+    ledger.rows("""select emq.set_queue('q', '{"max_active": 1}')""")
+    client.add(2)
+    (held,) = client.claim(9)
+    assert client.claim(9) == []
+    depth = "select active, pending from emq.depth where queue = 'q'"
+    assert ledger.row(depth) == (1, 1)
+    assert client.complete(held) == ["done"]
+    assert len(client.claim(9)) == 1
 
 
 def test_extend_locks_batch_answers_for_the_live_the_stale_and_the_gone(

@@ -1,11 +1,12 @@
-"""Operator: pause, put back, give up."""
+"""Operator: pause, empty, put back, give up."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.conformance.client import Client, Held
-from tests.protocol.calls import Ledger
+from tests.protocol.calls import Ledger, refused
+from tests.protocol.emptying import TABLES, counts, drain, last, obliterate
 
 
 def test_queue_pause_leaves_the_line_as_it_is_and_resume_serves_its_head(
@@ -17,6 +18,41 @@ def test_queue_pause_leaves_the_line_as_it_is_and_resume_serves_its_head(
     assert ledger.one("select pending from emq.depth where queue = 'q'") == 2
     ledger.rows("select emq.resume('q')")
     assert [held.id for held in client.claim(9)] == [first, second]
+
+
+def test_drain_removes_what_waits_and_the_running_job_survives(
+    client: Client, ledger: Ledger
+) -> None:
+    client.add()
+    held = client.take()
+    ids = client.add(3)
+    later = client.enqueue(delay=3600)[0]
+    assert drain(ledger, "q") == (3, None)
+    assert client.claim(9) == []
+    assert [client.enqueue(id=id)[1] for id in ids] == ["duplicate"] * 3
+    assert (ledger.place(held.id), ledger.place(later)) == ("active", "scheduled")
+    assert drain(ledger, "q", scheduled=True) == (1, None)
+    assert client.complete(held) == ["done"]
+
+
+def test_obliterate_refuses_a_wrong_name_and_a_running_job_and_then_leaves_nothing(
+    client: Client, ledger: Ledger
+) -> None:
+    client.add()
+    held = client.take()
+    dead(client, ledger)
+    client.add(2)
+    client.enqueue(delay=3600)
+    before = counts(ledger)
+    with refused("EQ006"):
+        ledger.rows("select emq.obliterate('q', 'p')")
+    assert obliterate(ledger, "q").status == "active"
+    assert (counts(ledger), ledger.rows("select * from emq.queue")) == (before, [])
+    assert client.complete(held) == ["done"]
+    assert last(ledger, "q").status == "done"
+    assert counts(ledger) == dict.fromkeys(TABLES, 0)
+    assert ledger.rows("select * from emq.depth") == []
+    assert client.enqueue(id=held.id)[1] == "enqueued"
 
 
 def dead(client: Client, ledger: Ledger) -> Held:
