@@ -287,6 +287,18 @@ CASES = (
         ),
     ),
     Case(
+        35,
+        "Looking at the schedule changes it",
+        "A list of what is planned wrote the next run anew: a run that was overdue moved to tomorrow.",
+        "What reads only reads: every function, view and command that looks runs in a transaction that may"
+        " not write.",
+        (
+            PROTOCOL + "test_looking.py"
+            "::test_reading_fifty_times_changes_nothing_and_what_is_overdue_stays_so",
+            PROTOCOL + "test_looking.py::test_a_command_that_looks_needs_no_more_than_to_read",
+        ),
+    ),
+    Case(
         36,
         "A wake-up lost while the listener reconnects",
         "Jobs enqueued between the last look and the new LISTEN waited for the next event.",
@@ -391,6 +403,37 @@ CASES = (
             SERVICE + "test_shutdown.py::test_a_second_signal_releases_at_once",
             FAULTS + "test_deploys.py"
             "::test_deploys_while_it_runs_cost_a_long_job_nothing_and_it_completes",
+        ),
+    ),
+    Case(
+        46,
+        "No retention, or one for everything",
+        "Finished jobs were kept until each query walked millions; or the dead letters went within a day,"
+        " before anybody had looked.",
+        "Completed, cancelled and dead have a retention each, by queue; dead letters stay until somebody acts"
+        " unless their queue says otherwise. The archive is a partition a day, and a day goes by a drop.",
+        (
+            PROTOCOL + "test_tidy.py::test_completed_cancelled_and_dead_have_a_retention_each",
+            PROTOCOL + "test_tidy.py"
+            "::test_a_dead_letter_older_than_every_retention_is_kept_with_its_attempts",
+            PROTOCOL
+            + "test_tidy_exact.py::test_what_is_younger_than_its_retention_stays_and_what_is_older"
+            "_by_a_day_goes",
+            PROTOCOL + "test_long_life.py::test_each_job_is_kept_for_as_long_as_its_queue_says",
+        ),
+    ),
+    Case(
+        53,
+        "A key that has to be widened on a big table",
+        "Ids and counters of 32 bits ran out; widening them rewrote the table under an exclusive lock.",
+        "Ids are UUIDs, fences and places in line bigint, from the first step on. What is narrower has a"
+        " bound that is written down, and the catalogue is compared with the list.",
+        (
+            PROTOCOL + "test_catalogue.py"
+            "::test_nothing_narrow_is_an_id_a_total_or_anything_else_that_grows",
+            PROTOCOL
+            + "test_catalogue.py::test_every_id_of_a_job_is_a_uuid_and_every_fence_and_place_in"
+            "_line_a_bigint",
         ),
     ),
 )
