@@ -18,7 +18,7 @@ trap 'stop=${stop:+0}; stop=${stop:-$((SECONDS + ${EMQ_GRACE:-10}))}' TERM INT
 ask() {  # Values reach the statement as psql's variables, never as its text.
   timeout 5 psql ${EMQ_DSN:+"$EMQ_DSN"} -XAqt -F ' ' -v ON_ERROR_STOP=1 -v queue="$queue" \
     -v worker="$worker" -v nonce="$nonce" -v id="$id" -v fence="$fence" -v attempts="$attempts" \
-    -v failures="$failures" -v error="$error" <<<"$1"
+    -v failures="$failures" -v error="$error" -v environment="${EMQ_ENVIRONMENT-}" <<<"$1"
 }
 
 run() {  # Runs the job's program and extends the lease. The verdict: its exit code, stopped or lost.
@@ -66,8 +66,12 @@ settle() {  # Asks until it is known what became of the job; if it never is, the
 }
 
 found=$(ask "select version, coalesce(environment, '') from emq.meta")
-if [ "$found" != "3 ${EMQ_ENVIRONMENT-}" ]; then
-  echo "Schema 3 and environment '${EMQ_ENVIRONMENT-}' are wanted here, and there is: $found" >&2
+case $found in "4 ${EMQ_ENVIRONMENT-}" | '4 ') ;; *)
+  echo "Schema 4 and environment '${EMQ_ENVIRONMENT-}' are wanted here, and there is: $found" >&2
+  exit 1
+esac
+if [ "$(ask "select emq.at_home(nullif(:'environment', ''))")" = no ]; then
+  echo 'This database is a copy, or has moved, and is not adopted yet: emq adopt.' >&2
   exit 1
 fi
 held="array[:'id']::uuid[], array[:fence]::bigint[]"
@@ -83,7 +87,7 @@ while [ -z "$stop" ]; do
     until claimed=$(sleep 1; ask "$job from emq.claimed(:nonce)") || [ "$stop" ]; do :; done
   [ "$claimed" ] || { sleep 1; continue; }
   read -r id fence lease attempts failures task payload <<<"$claimed"
-  [ -f "$EMQ_TASKS/$task" ] && [ -x "$EMQ_TASKS/$task" ] || { settle "snooze($held, array[$later])"; continue; }
+  [ -f "$EMQ_TASKS/$task" ] && [ -x "$EMQ_TASKS/$task" ] || { settle "fail($held, array['no handler'], array[$later])"; continue; }
   run
   case $verdict in
     0) settle "complete($held)" ;;
@@ -91,7 +95,7 @@ while [ -z "$stop" ]; do
     stopped) settle "release($held)" ;;
     *)
       error=$(tail -c 1000 "$output" | tail -n 1 | LC_ALL=C tr -cd '[:print:]')
-      settle "retry($held, array[$backoff], array[:'error'])"
+      settle "fail($held, array['exception'], array[$backoff], array[:'error'])"
       ;;
   esac
 done

@@ -13,6 +13,7 @@ _SHORTER = (
     (r" DEFAULT NULL::[a-z ]+(\[\])?", " = null"),
     (r" DEFAULT \(\(now\(\) AT TIME ZONE 'utc'::text\)\)::date", " = today in UTC"),
     (r" DEFAULT ('[^']*')::interval", r" = \1"),
+    (r" DEFAULT ('[^']*')::jsonb", r" = \1"),
     (r" DEFAULT (\w+)", r" = \1"),
     (r"\bIN ", ""),  # said of procedures only
 )

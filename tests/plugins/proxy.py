@@ -41,7 +41,7 @@ class Proxy:
             str(parts["dbname"]),
         )
         self.lost = threading.Event()
-        self._needle: bytes | None = None
+        self._needles: tuple[bytes, ...] = ()
         self._last_words: bytes | None = None
         self._passing = threading.Event()
         self._passing.set()
@@ -57,10 +57,10 @@ class Proxy:
         parts = conninfo_to_dict(dsn)
         self._target = (str(parts["host"]), int(parts.get("port") or 5432))
 
-    def lose_reply_to(self, needle: bytes) -> None:
-        """Arm it for one statement; `lost` is set when it has happened."""
+    def lose_reply_to(self, *needles: bytes) -> None:
+        """Arm it for one statement, the first with one of these; `lost` is set when it happened."""
         self.lost.clear()
-        self._needle = needle
+        self._needles = needles
 
     def silence(self, needle: bytes) -> None:
         """Arm it for one connection; `lost` is set when it has fallen silent."""
@@ -133,8 +133,8 @@ class Proxy:
                     self.lost.set()
                 if silent.is_set():
                     continue
-                if self._needle is not None and self._needle in data:
-                    self._needle = None
+                if any(needle in data for needle in self._needles):
+                    self._needles = ()
                     swallow.set()
                 server.sendall(data)
         _break(server)
