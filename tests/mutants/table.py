@@ -6,12 +6,13 @@ it passes on the schema as it is, being part of the suite.
 
 from __future__ import annotations
 
-from tests.mutants import dead, ledger, recovery, upkeep
+from tests.mutants import dead, ledger, operators, recovery, upkeep
 from tests.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     *dead.MUTANTS,
     *ledger.MUTANTS,
+    *operators.MUTANTS,
     *recovery.MUTANTS,
     *upkeep.MUTANTS,
 )

@@ -132,6 +132,16 @@ def operators(ledger: Ledger) -> None:
         ledger.rows(f"select * from emq.{verb}")
 
 
+def emptying(ledger: Ledger) -> None:
+    """What operators do to many jobs, and producers to none."""
+    ledger.add_one(task="another", delay="1 h")
+    for task in ("t", "another", "new"):
+        ledger.rows("select * from emq.enqueue_unless_waiting('default', %s, '{}')", task)
+    ledger.claim(2, worker="mine")
+    ledger.rows("select * from emq.release_worker('mine', 5)")
+    ledger.rows("select * from emq.drain('default', 100, true)")
+
+
 def retire(ledger: Ledger) -> None:
     ledger.rows(f"select emq.archive_days(0, {DAY})")
     held = ledger.claim(3)
@@ -145,7 +155,7 @@ def retire(ledger: Ledger) -> None:
 
 VERBS = [
     enqueue, claim, claimed, complete, complete_and_claim, extend, put_back, guard, reap, promote,
-    maintain, outcome, operators, retire, keep, stall, claim_any, fail,
+    maintain, outcome, operators, emptying, retire, keep, stall, claim_any, fail,
 ]  # fmt: skip
 
 

@@ -6,8 +6,9 @@
 -- Parameters: those of enqueue.
 -- Locks: an advisory lock of this task and queue to the end of the caller's transaction, waited for at
 --   most 5 s (then 55P03); FOR KEY SHARE on the row that waits.
--- Index: pending_pk, job_pk, scheduled_pk: the line of the queue is walked to the first job of this
---   task, and the schedule too. Not for a queue in which thousands of other jobs wait.
+-- Index: pending_pk, job_pk, scheduled_pk from promote's published floor: the line of the queue is
+--   walked to the first job of this task, and the schedule too. Not for a queue in which thousands of
+--   other jobs wait.
 -- Under REPEATABLE READ the snapshot is older than the lock, so that is refused.
 create function emq.enqueue_unless_waiting(
   p_queue text, p_task text, p_payload jsonb, p_id uuid default null, p_priority int default 2,
@@ -21,6 +22,8 @@ set lock_timeout = '5s'
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan set jit = off
 as $$
+declare
+  v_from timestamptz;
 begin
   if current_setting('transaction_isolation') <> 'read committed' then
     raise exception 'emq: enqueue_unless_waiting needs READ COMMITTED'
@@ -35,9 +38,11 @@ begin
    order by p.rank, p.ord limit 1
    for key share of p skip locked;
   if id is null then
+    v_from := coalesce((select case when s.t > clock_timestamp() then '-infinity' else s.promote_from end
+                          from emq.settled s order by s.n desc limit 1), '-infinity');
     select s.id into id
       from emq.scheduled s
-     where s.queue = p_queue
+     where s.queue = p_queue and s.run_at >= v_from
        and (select j.task from emq.job j where j.id = s.id) = p_task
      order by s.run_at, s.id limit 1
      for key share of s skip locked;
