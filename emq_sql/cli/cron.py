@@ -49,11 +49,11 @@ def _reached(dsn: str | None, schema: str, cron_dsn: str | None) -> Iterator[rul
 @cron_option
 @json_option
 @click.option(
-    "--every", type=int, default=crontab.EVERY, show_default=True,
-    help="Seconds between passes, 1 to 59.",
+    "--every", type=click.IntRange(1, crontab.LONGEST_EVERY), default=crontab.EVERY,
+    show_default=True, help="Seconds between passes.",
 )  # fmt: skip
 @click.option(
-    "--keep-runs", type=int, default=crontab.KEEP, show_default=True,
+    "--keep-runs", type=click.IntRange(0), default=crontab.KEEP, show_default=True,
     help="How many runs of these jobs stay on pg_cron's record.",
 )  # fmt: skip
 def install(

@@ -97,7 +97,7 @@ def _advice(workers: int, looked: Looked) -> str:
     said = []
     if workers:
         said.append(
-            f"{workers} workers are there, and each should: why it does not is in their logs"
+            f"Workers should, {workers} seen in the last minute: their logs say why they do not"
             " (upkeep waits for the database)."
         )
     if looked.jobs:
