@@ -168,6 +168,7 @@ def _become(order: dict[str, Any], handlers: Mapping[str, Handler], modules: lis
 
 def _serve(given: dict[str, Any], handlers: Mapping[str, Handler], modules: list[str]) -> int:
     environment, listen = given.pop("environment", None), given.pop("listen", None)
+    has_children = given.pop("apart", False) or "processes" in given
     given["queues"] = tuple(given.get("queues", ["default"]))
     for name in SECONDS:
         if given.get(name) is not None:
@@ -178,7 +179,7 @@ def _serve(given: dict[str, Any], handlers: Mapping[str, Handler], modules: list
     child = [sys.executable, "-m", "tests.faults.child", *modules]
     return run_service(
         lambda: connecting.dedicated(engine), "emq", handlers, WorkerSettings(**given), environment,
-        child=child if "processes" in given else None,
+        child=child if has_children else None,
         listen=partial(psycopg.connect, listen, autocommit=True) if listen else True,
     )  # fmt: skip
 
