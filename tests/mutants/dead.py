@@ -153,13 +153,6 @@ MUTANTS: tuple[Mutant, ...] = (
         "busy := 0;",
     ),
     mutant(
-        "taken_ones_are_busy",
-        MANY + "test_replays_and_discards_at_once_take_each_letter_once",
-        "replay_many",
-        "select count(*) into busy from emq.dead d where d.id = any (v_left);",
-        "busy := coalesce(cardinality(v_left), 0) + replayed;",
-    ),
-    mutant(
         "many_from_zero",
         BUDGETS,
         "replay_many",

@@ -69,11 +69,10 @@ def test_who_held_a_job_before_it_died_can_do_nothing_for_it(ledger: Ledger) -> 
 def test_jobs_join_the_tail_of_their_levels_in_the_order_of_their_deaths(ledger: Ledger) -> None:
     first, second = die(ledger), die(ledger)
     urgent = die(ledger, priority=0)
-    fresh = ledger.add_one()
-    recovered = ledger.release(ledger.take())
-    assert recovered == ["pending"]
+    recovered, fresh = ledger.add(2)
+    assert ledger.release(ledger.take()) == ["pending"]
     assert replay(ledger).replayed == 3
-    assert line(ledger) == [urgent.id, fresh, first.id, second.id]
+    assert line(ledger) == [urgent.id, recovered, fresh, first.id, second.id]
 
 
 def test_a_queue_that_never_replays_keeps_its_letters(ledger: Ledger) -> None:
