@@ -6,6 +6,7 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
+from emq_sql.errors import Permanent
 from emq_sql.rules.backoff import Backoff
 from emq_sql.worker.context import Job
 from emq_sql.worker.handler import Handler
@@ -43,7 +44,20 @@ def witness(job: Job, file: str) -> None:
         Path(f"{file}.told").touch()
 
 
+def hopeless() -> None:
+    """Says that another try cannot help."""
+    raise Permanent("there is no such customer")
+
+
+def second_time(job: Job) -> None:
+    """Fails at first, as if something were away that comes back."""
+    if job.attempts == 1:
+        raise ConnectionError("the other side is away")
+
+
 HANDLERS = {
+    "hopeless": Handler("hopeless", hopeless),
+    "second_time": Handler("second_time", second_time, takes_context=True),
     "quick": Handler("quick", quick),
     "short": Handler("short", short),
     "witness": Handler("witness", witness, takes_context=True, timeout=timedelta(minutes=5)),
