@@ -6,10 +6,11 @@ it passes on the schema as it is, being part of the suite.
 
 from __future__ import annotations
 
-from tests.mutants import dead, ledger, operators, recovery, upkeep
+from tests.mutants import archive, dead, ledger, operators, recovery, upkeep
 from tests.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
+    *archive.MUTANTS,
     *dead.MUTANTS,
     *ledger.MUTANTS,
     *operators.MUTANTS,

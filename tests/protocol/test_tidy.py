@@ -48,12 +48,17 @@ def test_a_day_past_the_longest_retention_is_retired_in_steps_dropped_and_audite
 
 def test_the_longest_retention_of_all_decides_when_a_day_is_dropped(ledger: Ledger) -> None:
     day = days_ago(ledger, 32)
-    old = finished(ledger, 3, day, "long")
-    queue_keeps(ledger, "long", cancelled_retention="40 d", retention="40 d")
+    ids = {how: finished(ledger, 3, day, "q", how=how) for how in ("completed", "cancelled")}
+    queue_keeps(ledger, "q", retention="40 d", cancelled_retention="35 d")
+    tidied(ledger)
+    assert [kept(ledger, some) for some in ids.values()] == [3, 3]
+    queue_keeps(ledger, "q", retention="1 d")
+    tidied(ledger)
+    assert [kept(ledger, some) for some in ids.values()] == [0, 3]
+    queue_keeps(ledger, "q", retention="40 d", cancelled_retention=None)
     tidied(ledger)
     assert partition(ledger, day)
-    assert kept(ledger, old) == 3
-    queue_keeps(ledger, "long", cancelled_retention=None, retention=None)
+    queue_keeps(ledger, "q", retention=None)
     tidied(ledger)
     assert not partition(ledger, day)
 
@@ -65,7 +70,7 @@ def test_completed_cancelled_and_dead_have_a_retention_each(ledger: Ledger) -> N
     others = finished(ledger, 7, day, "r")
     letters = dead(ledger, 7, day, "q")
     young = finished(ledger, 7, days_ago(ledger, 0), "q", hour=0)
-    queue_keeps(ledger, "q", retention="1 h")
+    queue_keeps(ledger, "q", retention="1 h", cancelled_retention="20 d")
     tidied(ledger)
     assert (kept(ledger, completed), envelopes(ledger, completed)) == (0, 0)
     assert (kept(ledger, cancelled), envelopes(ledger, cancelled)) == (7, 7)
@@ -285,6 +290,27 @@ def test_a_step_that_cannot_have_its_lock_keeps_no_other_kind_waiting(
     assert tidy(ledger)[:2] == ("busy", f"archive_{day:%Y%m%d}")
     other.conn.commit()
     assert tidied(ledger)[-1][0] == "dropped"
+
+
+def test_an_open_retry_makes_the_drop_of_a_day_of_attempts_busy_and_keeps_the_step(
+    ledger: Ledger, other: Ledger, third: Ledger
+) -> None:
+    day = days_ago(ledger, 45)
+    name = f"attempt_{day:%Y%m%d}"
+    attempts_back(ledger, finished(ledger, 1, days_ago(ledger, 40), how="discarded"), day)
+    assert other.retry(ledger.start()) == ["pending"]
+    steps = []
+    while (step := tidy(ledger))[0] != "busy":
+        steps.append(step)
+    assert step[1] == name
+    assert ("deleted", name, None) in steps
+    assert partition(ledger, day, "attempt")
+    assert (
+        ledger.one("select count(*) from emq.attempt where ended_at < now() - interval '1 d'") == 0
+    )
+    assert third.retry(third.start("q")) == ["pending"]
+    other.conn.commit()
+    assert ("dropped", name, 0) in tidied(ledger)
 
 
 def test_a_step_that_fails_is_a_warning_and_stops_none_of_the_others(ledger: Ledger) -> None:
