@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import click
@@ -22,6 +23,8 @@ from emq_sql.errors import BadSetting
 from emq_sql.protocol import operating, reading
 from emq_sql.rules import names
 
+_GOES_ON = ("more", "busy")
+_PAUSE = 0.2  # seconds, while retention is at work
 _FATES = {"active": "refused: jobs run", "left": "not all: begin again"}
 
 
@@ -85,7 +88,9 @@ def obliterate(
             _confirmed(queue, confirm)
         last = operating.Obliterated("more", 0, None, None)
         with Batches("would go" if dry_run else "gone") as batches:
-            while last.status == "more" and not batches.stopped:
+            while last.status in _GOES_ON and not batches.stopped:
+                if last.status == "busy":
+                    time.sleep(_PAUSE)
                 last = operating.obliterate(
                     conn, where, queue, queue, limit, after=last.next, force=force,
                     dry_run=dry_run, label=label,
@@ -95,7 +100,7 @@ def obliterate(
     if last.status in _FATES:
         told |= {"ended": _FATES[last.status], "remaining": last.remaining or 0}
     show_one(told, as_json=as_json)
-    if last.status == "more":
+    if last.status in _GOES_ON:
         ctx.exit(INTERRUPTED)
     if last.status != "done":
         ctx.exit(1)

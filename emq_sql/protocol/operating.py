@@ -30,12 +30,12 @@ class Drained:
 
 @dataclass(frozen=True, slots=True)
 class Obliterated:
-    """One batch of `obliterate`: more | active | done | left, and how many jobs it took away.
+    """One batch of `obliterate`: more | busy | active | done | left; how many jobs it took away.
 
     `remaining` counts the jobs that run (`active`), or are there at the end all the same (`left`).
     """
 
-    status: Literal["more", "active", "done", "left"]
+    status: Literal["more", "busy", "active", "done", "left"]
     erased: int
     next: Place | None
     remaining: int | None

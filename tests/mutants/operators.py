@@ -70,6 +70,10 @@ MUTANTS = (
         "obliterate", "if not p_dry_run and not p_force then", "if false then",
     ),
     mutant(
+        "obliterate_beside_retention", OBLITERATE + "test_while_retention_is_at_work_nothing_is_taken",
+        "obliterate", "if not p_dry_run and not pg_try_advisory_xact_lock(7308, 'emq.tidying'::regclass::oid::int) then", "if false then",
+    ),
+    mutant(
         "obliterate_leaves_attempts",
         OBLITERATE + "test_nothing_of_the_queue_is_left_and_nothing_of_another_is_touched", "erase",
         "  execute 'delete from emq.attempt x where x.id = any ($1) and x.ended_at >= $2'\n    using p_ids, v_from;\n",

@@ -176,6 +176,17 @@ def test_a_dry_run_counts_and_changes_nothing(ledger: Ledger) -> None:
     assert len(ledger.claim(9)) == 3
 
 
+def test_while_retention_is_at_work_nothing_is_taken(ledger: Ledger, other: Ledger) -> None:
+    """Both take rows of the archive, and both count them."""
+    ledger.add(1)
+    first = obliterate(ledger)
+    other.rows("select * from emq.tidy(10)")
+    batch = obliterate(ledger, after=first.next)
+    assert (batch.status, batch.erased, batch.next) == ("busy", 0, first.next)
+    other.conn.commit()
+    assert last(ledger, after=batch.next).status == "done"
+
+
 def test_each_batch_is_audited_and_the_audit_stays(ledger: Ledger) -> None:
     ledger.add(3)
     last(ledger, label="clean")

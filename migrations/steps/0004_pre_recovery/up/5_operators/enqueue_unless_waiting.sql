@@ -30,7 +30,7 @@ begin
       using errcode = '25001', hint = 'What others have added since would not be seen.';
   end if;
   perform pg_advisory_xact_lock(
-    7308, hashtext(concat_ws('/', 'emq.settled'::regclass::oid, p_queue, p_task)));
+    7309, hashtext(concat_ws('/', 'emq.settled'::regclass::oid, p_queue, p_task)));
   select p.id into id
     from emq.pending p
    where p.queue = p_queue

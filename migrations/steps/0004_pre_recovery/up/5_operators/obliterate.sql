@@ -3,12 +3,14 @@
 --   forgotten: enqueued again they are new jobs. The first call only pauses the queue. While jobs of it
 --   run, nothing is taken (`active`), unless p_force ends their runs: their holders can commit nothing
 --   then. After each batch every job is whole or gone. Answers more (call again with `next`) | active |
---   done | left (the end was reached, and `remaining` jobs are there that were added, or moved by an
---   open transaction, meanwhile: begin again; the queue stays paused). Audited, a row a batch.
+--   busy (retention is at work: again, in a moment) | done | left (the end was reached, and
+--   `remaining` jobs are there that were added, or moved by an open transaction, meanwhile: begin
+--   again; the queue stays paused). Audited, a row a batch.
 -- Parameters: p_queue; p_confirm, its name once more; p_after, the `next` of the batch before;
 --   p_limit envelopes looked at in a batch, of whatever queue; p_force; p_dry_run: only counts the
 --   envelopes, in the same batches; p_label.
--- Locks: those of withdraw; FOR UPDATE SKIP LOCKED on envelopes, ledger rows and dead letters.
+-- Locks: those of withdraw; FOR UPDATE SKIP LOCKED on envelopes, ledger rows and dead letters; the
+--   advisory lock of tidy, tried: retention takes rows of the archive, too, and both count them.
 -- Index: those of withdraw; job_pk is walked once, in chunks, and each envelope's place is found by
 --   active_pk, dead_pk and archive_id_idx of a few partitions.
 create function emq.obliterate(
@@ -48,6 +50,11 @@ begin
   if v_after is null then  -- committed before anything goes, so that no claim is at work meanwhile
     perform emq.pause(p_queue, p_label);
     next := '{}';
+    return;
+  end if;
+  if not p_dry_run and not pg_try_advisory_xact_lock(7308, 'emq.tidying'::regclass::oid::int) then
+    status := 'busy';
+    next := p_after;
     return;
   end if;
 
