@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 CASES_ = "tests/cases/"
+CRON = "tests/cron/test_pg_cron.py::"
 FAULTS = "tests/faults/"
 PROTOCOL = "tests/protocol/"
 SERVICE = "tests/service/"
@@ -120,6 +121,34 @@ CASES = (
             "::test_only_what_this_worker_holds_comes_back_and_to_the_head_uncounted",
             CASES_ + "test_limits.py"
             "::test_what_a_hanging_worker_holds_is_taken_back_at_once_and_it_can_commit_nothing",
+        ),
+    ),
+    Case(
+        9,
+        "A reaper's page full of rows that it must leave alone",
+        "Each look took the first hundred in flight, all of them alive, and never came to the lost ones"
+        " behind them.",
+        "The reaper walks expired leases only, by their deadlines; what runs is not looked at, however"
+        " long ago it was claimed.",
+        (
+            CASES_ + "test_reaping.py"
+            "::test_expired_leases_behind_thousands_that_run_are_taken_back_in_one_small_batch",
+            PROTOCOL + "test_reap.py"
+            "::test_reap_takes_no_more_than_its_limit_and_is_called_again_for_the_rest",
+        ),
+    ),
+    Case(
+        10,
+        "The sweeper is itself a job in the queue",
+        "The task that was to bring back lost jobs was lost itself, and nothing came back any more.",
+        "Recovery is an SQL function that workers call from a thread of their own, beside `emq maintain`,"
+        " pg_cron and psql: it needs no slot, no lease, no handler and no record of a worker.",
+        (
+            CASES_ + "test_reaping.py"
+            "::test_a_lost_lease_comes_back_although_each_slot_is_taken_for_an_hour",
+            SERVICE + "test_maintain.py"
+            "::test_it_brings_back_what_a_killed_process_held_and_ends_when_told_to",
+            CRON + "test_what_a_killed_worker_held_comes_back_although_nobody_is_there",
         ),
     ),
     Case(
@@ -287,6 +316,31 @@ CASES = (
         ),
     ),
     Case(
+        33,
+        "Runs of a scheduler that pile up",
+        "Runs that took longer than their period were counted and made one after the other.",
+        "A pass is bounded, makes way for one that runs, and does no harm when it is made a hundred times:"
+        " each lost lease is counted once, and the work is that of the leases there are.",
+        (
+            CASES_ + "test_reaping.py"
+            "::test_a_hundred_reaps_one_after_the_other_and_at_once_count_each_lease_once",
+            "tests/attacks/test_reapers.py"
+            "::test_each_expired_lease_is_taken_back_once_by_one_of_four_reapers",
+            PROTOCOL + "test_maintain_loop.py::test_two_at_once_do_each_others_work",
+        ),
+    ),
+    Case(
+        34,
+        "A scheduler's own history that grows for ever",
+        "A reaper each few seconds filled the scheduler's table of runs.",
+        "`emq cron install` also schedules the pruning of that table, of the runs of its own jobs and of"
+        " nobody else's; `emq doctor` counts them; `emq cron remove` takes them away with the jobs.",
+        (
+            CRON + "test_only_its_own_runs_are_pruned_and_the_newest_stay",
+            CRON + "test_removing_takes_its_own_jobs_and_runs_and_nothing_elses",
+        ),
+    ),
+    Case(
         35,
         "Looking at the schedule changes it",
         "A list of what is planned wrote the next run anew: a run that was overdue moved to tomorrow.",
@@ -296,6 +350,7 @@ CASES = (
             PROTOCOL + "test_looking.py"
             "::test_reading_fifty_times_changes_nothing_and_what_is_overdue_stays_so",
             PROTOCOL + "test_looking.py::test_a_command_that_looks_needs_no_more_than_to_read",
+            CRON + "test_looking_changes_nothing_and_what_was_due_ran_all_the_same",
         ),
     ),
     Case(
@@ -420,6 +475,18 @@ CASES = (
             + "test_tidy_exact.py::test_what_is_younger_than_its_retention_stays_and_what_is_older"
             "_by_a_day_goes",
             PROTOCOL + "test_long_life.py::test_each_job_is_kept_for_as_long_as_its_queue_says",
+        ),
+    ),
+    Case(
+        50,
+        "Lost leases that nobody noticed",
+        "Rows stayed in flight for weeks, and were found when queries had become slow.",
+        "`emq doctor` counts the leases that expired more than two reap intervals ago. That is 0, or its"
+        " exit code is 1 and it says who should have reaped, and why that failed.",
+        (
+            CASES_ + "test_reaping.py"
+            "::test_leases_that_nobody_takes_back_are_counted_and_are_a_failure",
+            CRON + "test_the_doctor_says_that_pg_cron_should_and_why_it_does_not",
         ),
     ),
     Case(
