@@ -262,6 +262,19 @@ CASES = (
         ),
     ),
     Case(
+        22,
+        "A bulk requeue that brings back what can never succeed",
+        "All dead jobs were put back, those included that fail whenever they run.",
+        "A handler says that another try cannot help, and the job is dead with that reason. A replay"
+        " of many leaves such letters and says how many, unless they are asked for.",
+        (
+            CASES_ + "test_dead_letters.py"
+            "::test_a_replay_of_all_leaves_those_that_failed_for_good_and_reports_them",
+            PROTOCOL + "test_replay_many.py"
+            "::test_permanent_failures_stay_and_are_told_unless_they_are_asked_for",
+        ),
+    ),
+    Case(
         23,
         "Enqueueing many forgets about duplicates",
         "The bulk path had rules of its own, or people went around it.",
