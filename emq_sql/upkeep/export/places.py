@@ -150,14 +150,6 @@ def place(location: str) -> Place:
     return Store(location, system, root)
 
 
-def within(location: str, folder: str) -> str:
-    """The location of a folder in it."""
-    if "://" not in location:
-        return str(Path(location) / folder)
-    parts = urlsplit(location)
-    return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{folder}"))
-
-
 def _make(folder: Path) -> None:
     missing = [one for one in (folder, *folder.parents) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,43 @@
+"""One exporter: `python -m tests.export.runner '{"dsn": ..., "folder": ..., "days": [...]}'`.
+
+After each day it says its own peak of memory. Or `run`, in a process that was forked.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import resource
+import sys
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from emq_sql import crashpoints
+from emq_sql.upkeep.export.day import DayExport, Sizes
+from emq_sql.upkeep.export.places import Directory
+
+
+def run(
+    dsn: str, folder: str, days: Sequence[str], sizes: dict[str, int], drop: bool,
+    crash_at: str | None = None, ready: Any = None,
+) -> None:  # fmt: skip
+    if crash_at:
+        os.environ["EMQ_SQL_CRASH_AT"] = crash_at
+        importlib.reload(crashpoints)
+    with psycopg.connect(dsn, autocommit=True, prepare_threshold=None) as conn:
+        if ready is not None:
+            ready.set()
+        for day in map(date.fromisoformat, days):
+            work = DayExport(conn, "emq", Directory(Path(folder)), day, Sizes(**sizes))
+            work.export(drop=drop)
+            if ready is None:
+                print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+
+
+if __name__ == "__main__":
+    run(**json.loads(sys.argv[1]))

@@ -1,0 +1,178 @@
+"""Files that are not what was written are noticed, and no row goes that is only in them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from emq_sql.errors import BadName, BadSetting, ExportDamaged, ExportFailed
+from emq_sql.protocol import exporting
+from emq_sql.upkeep.export import checking, parts
+from emq_sql.upkeep.export.importing import import_day
+from emq_sql.upkeep.export.places import Directory
+from tests.export.days import close, exporter, filled, in_database, in_files
+from tests.protocol.calls import Ledger
+
+BLOCK = 4096  # of a tmpfs
+
+
+@pytest.fixture
+def day(ledger: Ledger) -> date:
+    found = filled(ledger, 10, 1500)
+    close(ledger, found)
+    return found
+
+
+def flip(path: Path) -> None:
+    """One bit in the middle."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def damage(folder: Path, day: date) -> str | None:
+    return checking.check(Directory(folder), str(day)).damage
+
+
+def test_any_change_to_any_file_is_noticed(ledger: Ledger, folder: Path, day: date) -> None:
+    exporter(ledger, folder, day).export()
+    assert damage(folder, day) is None
+    (record,) = exporting.records(ledger.conn, "emq", str(folder))
+    files = sorted((folder / str(day)).iterdir())
+    assert [file.name for file in files] == [
+        "manifest.json", "part-00000.parquet", "part-00001.parquet",
+    ]  # fmt: skip
+    for file in files[1:]:
+        content = file.read_bytes()
+        for change in (flip, lambda path: path.write_bytes(b""), Path.unlink):
+            change(file)
+            assert file.name in str(damage(folder, day))
+            file.write_bytes(content)
+    manifest = json.loads(files[0].read_text())
+    manifest["parts"].pop()
+    files[0].write_text(json.dumps(manifest))
+    assert "counts other rows" in str(damage(folder, day))
+    manifest["rows"] = sum(part["rows"] for part in manifest["parts"])
+    files[0].write_text(json.dumps(manifest))
+    assert damage(folder, day) is None
+    found = checking.check(Directory(folder), str(day), record)
+    assert "not the one that is recorded" in str(found.damage)
+    files[0].unlink()
+    assert "no" in str(damage(folder, day))
+
+
+def test_damage_stops_the_drop_and_another_export_makes_it_good(
+    ledger: Ledger, folder: Path, day: date
+) -> None:
+    work = exporter(ledger, folder, day)
+    work.export()
+    flip(folder / str(day) / "part-00001.parquet")
+    with pytest.raises(ExportDamaged, match="has changed since it was written"):
+        work.export(drop=True)
+    assert ledger.retire(day)[0] == "unexported"
+    whole = in_database(ledger, day)
+    assert len(whole) == 1500
+    assert work.export(drop=True) == ("dropped", 1500)
+    assert in_files(folder, day) == whole
+    assert damage(folder, day) is None
+
+
+def test_a_file_that_reads_back_otherwise_is_not_recorded(
+    ledger: Ledger, folder: Path, day: date
+) -> None:
+    """The storage changes it between the writing and the reading."""
+
+    class Worn(Directory):
+        @contextmanager
+        def write(self, path: str) -> Iterator[Any]:
+            with super().write(path) as file:
+                yield file
+            if path.endswith("1.parquet"):
+                other = self._root / path.replace("00001", "00000")
+                (self._root / path).write_bytes(other.read_bytes())
+
+    work = exporter(ledger, folder, day)
+    work.place = Worn(folder)
+    with pytest.raises(ExportDamaged, match="holds other rows"):
+        work.export(drop=True)
+    assert ledger.column("select part from emq.export_part") == [0]
+    assert ledger.retire(day)[0] == "unexported"
+
+
+def test_a_full_disk_leaves_the_partition_and_the_export_goes_on_when_there_is_room(
+    ledger: Ledger, tmp_path: Path, day: date
+) -> None:
+    folder = tmp_path / "small"
+    folder.mkdir()
+    with small_disk(folder):
+        work = exporter(ledger, folder, day)
+        work.export()
+        first, _ = sorted((folder / str(day)).glob("*.parquet"))
+        room = -(-first.stat().st_size // BLOCK) * BLOCK
+        shutil.rmtree(folder / str(day))
+        ledger.rows("select emq.export_forget(%s)", day)
+        fill(folder / "ballast", leave=room + BLOCK)  # for the first file, and not for the second
+        with pytest.raises(ExportFailed, match="No space left"):
+            work.export(drop=True)
+        assert ledger.column("select part from emq.export_part") == [0]
+        assert len(in_database(ledger, day)) == 1500
+        assert ledger.retire(day)[0] == "unexported"
+        assert list(folder.rglob(".*")) == []
+        (folder / "ballast").unlink()
+        whole = in_database(ledger, day)
+        assert work.export(drop=True)[0] == "dropped"
+        assert in_files(folder, day) == whole
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[None]:
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a disk that is small")
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("no disk can be mounted here")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def fill(ballast: Path, leave: int) -> None:
+    """Take all the room there is but so many bytes."""
+    free = os.statvfs(ballast.parent)
+    assert free.f_bsize == BLOCK
+    ballast.write_bytes(b"x" * (free.f_bavail * free.f_bsize - leave))
+
+
+def test_nothing_is_imported_from_damaged_files_or_into_a_table_of_another_make(
+    ledger: Ledger, folder: Path, day: date
+) -> None:
+    exporter(ledger, folder, day).export()
+    place = Directory(folder / str(day))
+    with pytest.raises(BadName, match="ledger's own schema"):
+        import_day(ledger.conn, "emq", place, "emq.history")
+    with pytest.raises(BadName):
+        import_day(ledger.conn, "emq", place, "a.b.c")
+    ledger.run("create table mine (id uuid)")
+    with pytest.raises(BadSetting, match="other columns"):
+        import_day(ledger.conn, "emq", place, "mine")
+    flip(folder / str(day) / "part-00001.parquet")
+    with pytest.raises(ExportDamaged):
+        import_day(ledger.conn, "emq", place, "history")
+    assert ledger.one("select to_regclass('history')") is None
+
+
+def test_a_file_that_is_no_parquet_is_said_to_be_damaged(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "part-00000.parquet").write_bytes(b"PAR1 and nothing else PAR1")
+    with pytest.raises(ExportDamaged, match="cannot be read"):
+        list(parts.batches(Directory(folder), "part-00000.parquet"))
