@@ -140,7 +140,18 @@ MAY_READ = {
     "queue": {OPERATOR, READER},
 }
 # Touch no table, so that they may be inlined; maintain_loop, which commits, can be nothing else.
-INVOKER = {"dead_where", "replay_verdict", "id_time", "job_id", "uuid7", "refuse_new", "maintain_loop"}
+INVOKER = {
+    "dead_where",
+    "fingerprint",
+    "headline",
+    "refuse_settings",
+    "replay_verdict",
+    "id_time",
+    "job_id",
+    "uuid7",
+    "refuse_new",
+    "maintain_loop",
+}
 WRITES = ("insert", "update", "delete", "truncate", "references", "trigger")
 
 
