@@ -11,7 +11,14 @@ import psycopg
 from emq_sql import dead_letters
 from emq_sql.cli.choosing import choosing, chosen
 from emq_sql.cli.chunks import each, rate, run, targets
-from emq_sql.cli.context import INTERRUPTED, database_options, json_option, ledger_of
+from emq_sql.cli.context import (
+    INTERRUPTED,
+    database_options,
+    dry_run_option,
+    json_option,
+    label_option,
+    ledger_of,
+)
 from emq_sql.cli.output import show_one
 from emq_sql.cli.stopping import Pace, stoppable
 from emq_sql.protocol import dead as letters
@@ -23,7 +30,6 @@ _CHUNK = click.option(
     help="Jobs of one transaction.",
 )  # fmt: skip
 _ALL = click.option("--all", "everything", is_flag=True, help="All dead letters there are.")
-_DRY = click.option("--dry-run", is_flag=True, help="Count, and do nothing.")
 _RATE = click.option("--rate", "at_most", help="At most so many, for example 100/s.")
 _WHY_NOT = {
     "permanent": "failed for good or came too late; --include-permanent replays them too",
@@ -38,11 +44,11 @@ _WHY_NOT = {
 @json_option
 @choosing(permanent=True)
 @_ALL
-@_DRY
+@dry_run_option
 @_RATE
 @_CHUNK
 @click.option("--force", is_flag=True, help="With ids: whatever their queue says of replays.")
-@click.option("--label", help="What the audit says of why or whence.")
+@label_option
 @click.argument("job_ids", nargs=-1, metavar="[ID]...")
 @click.pass_context
 def replay(
@@ -109,7 +115,7 @@ def _replay_many(
 @json_option
 @choosing(reason=False)
 @_ALL
-@_DRY
+@dry_run_option
 @_RATE
 @_CHUNK
 @click.option("--reason", "why", help="Why; the audit keeps it. Needed.")
