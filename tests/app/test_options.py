@@ -65,6 +65,25 @@ def test_headers_travel_with_the_job_as_they_were_when_they_were_given(
     assert [job.headers for job in held] == [{"trace": ["a", 1], "who": "Zoë"}] * 3
 
 
+def test_when_a_job_expires_travels_beside_its_other_headers(emq: EMQ, reader: Reader) -> None:
+    @emq.task(expires=timedelta(minutes=1))
+    def soon(n: int) -> None: ...
+
+    at = datetime(2199, 1, 1, tzinfo=UTC)
+    soon.enqueue(n=1)
+    soon.using(expires=2.5, headers={"who": "me"}).enqueue(n=2)
+    soon.using(delay=30).enqueue_many([{"n": 3}])
+    emq.enqueue_many([soon.using(run_at=at).job(n=4)])
+    found = reader.rows("select headers from emq.job order by (payload -> 'n')::int")
+    after, instant = "emq-expires-after", "emq-expires-at"
+    assert [row["headers"] for row in found] == [
+        {after: 60},
+        {after: 2.5, "who": "me"},
+        {after: 90},
+        {after: 60, instant: "2199-01-01T00:01:00+00:00"},
+    ]
+
+
 @pytest.mark.parametrize("delay", [90, 90.0, timedelta(seconds=90)])
 def test_a_delay_counts_from_now_on_the_servers_clock(
     send: Send, reader: Reader, delay: Any

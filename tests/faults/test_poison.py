@@ -21,7 +21,8 @@ from tests.faults.supervising import Supervisor
 from tests.plugins.databases import Database
 
 INNOCENT = int(os.environ.get("EMQ_SQL_POISON_JOBS", "60"))
-LEASE = 0.8
+LEASE = 0.8  # of those that may die with it
+LONG = 30.0
 DEATHS = ("exit", "segfault", "memory")
 
 
@@ -68,8 +69,8 @@ def test_poison_jobs_of_all_kinds_at_once_cost_no_innocent(field: ForkedField) -
     innocent, poison = [], []
     for n in range(INNOCENT):
         innocent += field.enqueue("innocent")
-        if n % max(INNOCENT // 6, 1) in {3, 4}:
-            after = 0.0 if n % 2 else 0.15
+        if n % max(INNOCENT // 3, 1) in {3, 4}:  # two at a time: one dies at once, one a bit later
+            after = 0.15 * (n % 2)
             poison += field.enqueue("poison", how=DEATHS[n % 3], after=after)
     supervisor = Supervisor(field, workers=2, lease=LEASE, apart=True)
     supervisor.until("select count(*) = %s from emq.archive", len(innocent))
@@ -87,8 +88,8 @@ def test_a_job_on_its_last_chance_is_not_held_where_another_one_may_end_the_proc
     (last,) = field.enqueue("poison", how="kill", times=2, queue="lost")
     lose(field, 2, queue="lost")
     upkeep.pause(field.reader, "emq", "lost")
-    both = {"queues": ["default", "lost"], "lease": LEASE, "apart": True}
-    worker = field.start(**both)
+    both = {"queues": ["default", "lost"], "apart": True}
+    worker = field.start(lease=LEASE, **both)
     (killer,) = field.enqueue("poison", how="kill", times=1, key="go")
     field.until("select exists (select from started where job = %s)", killer)
     field.until("select exists (select from emq.pending where id = %s)", last)
@@ -99,7 +100,7 @@ def test_a_job_on_its_last_chance_is_not_held_where_another_one_may_end_the_proc
     field.let_go()
     assert worker.wait() == -signal.SIGKILL
     assert field.rows("select stalled, failures from emq.pending where id = %s", last) == [(2, 0)]
-    Supervisor(field, **both).until("select count(*) = 2 from emq.archive")
+    Supervisor(field, lease=LONG, **both).until("select count(*) = 2 from emq.archive")
     result = "select result -> 'stalled' from emq.archive where id = %s"
     assert field.one(result, last) == 2
 
@@ -109,7 +110,7 @@ def test_a_job_that_is_lost_twice_and_completes_in_its_third_run_has_its_history
 ) -> None:
     (job,) = field.enqueue("poison", how="kill", times=2, _max_attempts=3)
     lose(field, 2)
-    worker = field.start(lease=LEASE, apart=True)
+    worker = field.start(lease=LONG, apart=True)
     field.rows("select emq.reap(100)")
     field.until_archived(1)
     ended = "select how, error is null from emq.attempt where id = %s order by fence"

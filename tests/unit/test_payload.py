@@ -246,6 +246,8 @@ def test_headers_are_checked_as_arguments_are() -> None:
         encode_headers({"at": datetime(2026, 1, 1)})
     with pytest.raises(PayloadTooLarge, match="The headers are over"):
         encode_headers({"x": "y" * 20_000})
+    with pytest.raises(BadPayload, match=r"'emq-expires-at' begins with 'emq-'"):
+        encode_headers({"emq-expires-at": "2026-01-01T00:00:00Z"})
 
 
 def test_a_result_is_any_plain_json_value() -> None:

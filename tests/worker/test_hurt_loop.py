@@ -93,12 +93,14 @@ def test_a_loop_that_is_closed_by_force_is_replaced_and_what_ran_on_it_has_faile
         loop.call_soon(how, loop)
         await asyncio.sleep(600)
 
-    jobs = {room.submit(waits), room.submit(ends_the_loop)}
+    given = {"permanent": (Exception,)}  # what befell them is no word of theirs
+    jobs = {room.submit(waits, **given), room.submit(ends_the_loop, **given)}
     for _ in range(2):
         job, ending = room.ended()
         jobs.discard(job)
         assert isinstance(ending, Failed)
         assert "closed the event loop" in ending.error
+        assert ending.reason == "exception"
     assert not jobs
     assert room.run(function) == Completed('"emq-loop"')
     assert room.executor.occupied == 0
