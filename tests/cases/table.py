@@ -124,6 +124,23 @@ CASES = (
         ),
     ),
     Case(
+        8,
+        "A crash that skips the policy of retries",
+        "Jobs that were in flight when their process died were called failed: no exception had been"
+        " raised, so nothing that would have tried them again saw them.",
+        "A lost lease is an end like an exception or a timeout, on the same path and within the same"
+        " `max_attempts`, and within `max_stalled` of its own. It is tried again at once, at the head of"
+        " its level; before the last time, in a process of its own.",
+        (
+            FAULTS + "test_poison.py"
+            "::test_a_job_that_is_lost_twice_and_completes_in_its_third_run_has_its_history",
+            FAULTS + "test_poison.py"
+            "::test_a_poison_job_that_kills_its_process_is_started_exactly_its_budget_and_costs_no"
+            "_innocent",
+            FAULTS + "test_poison.py::test_poison_jobs_of_all_kinds_at_once_cost_no_innocent",
+        ),
+    ),
+    Case(
         9,
         "A reaper's page full of rows that it must leave alone",
         "Each look took the first hundred in flight, all of them alive, and never came to the lost ones"
@@ -166,6 +183,17 @@ CASES = (
             "::test_a_worker_that_hears_nothing_for_a_lease_tells_its_handler_and_claims_no_more",
             SERVICE + "test_live_and_ready.py"
             "::test_without_the_database_workers_stay_live_and_are_not_ready",
+        ),
+    ),
+    Case(
+        12,
+        "Ends by the reaper that skip what hangs on an end",
+        "A job that died because its worker had never called its failure callback.",
+        "Every claim that ends without completion ends in one SQL function, whoever ends it. For a dead"
+        " letter it enqueues the queue's `on_dead` task in the same transaction.",
+        (
+            FAULTS + "test_dead_ends.py"
+            "::test_whichever_way_a_job_dies_the_queues_on_dead_runs_once_and_is_told_the_same",
         ),
     ),
     Case(
@@ -514,6 +542,18 @@ CASES = (
             PROTOCOL
             + "test_catalogue.py::test_every_id_of_a_job_is_a_uuid_and_every_fence_and_place_in"
             "_line_a_bigint",
+        ),
+    ),
+    Case(
+        61,
+        "Recovered jobs that look like any other",
+        "What had been lost and brought back could not be told from the rest, nor be sent where there is"
+        " more memory.",
+        "The counts of lost leases and failures travel with the job and are known to its handler; after"
+        " `quarantine_after` losses it goes on in the queue's `quarantine`.",
+        (
+            FAULTS + "test_dead_ends.py"
+            "::test_a_job_lost_k_times_reappears_in_the_quarantine_queue_and_knows_of_it",
         ),
     ),
 )
