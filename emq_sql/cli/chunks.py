@@ -41,8 +41,7 @@ def rate(text: str | None) -> float | None:
 
 
 def targets(job_ids: Sequence[str], wanted: Mapping[str, Any], everything: bool) -> list[UUID]:
-    """The ids; none when a filter or --all says which. Raises UsageError unless one of them does.
-    """
+    """The ids; none when a filter or --all says which. Raises UsageError unless one does."""
     says = not dead_filter.says_nothing(wanted)
     if [bool(job_ids), says, everything].count(True) != 1:
         raise click.UsageError(
