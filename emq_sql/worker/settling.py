@@ -257,7 +257,11 @@ class Settler:
             self._lost(settlement)
         elif answer == "dead":
             said = in_short(settlement.ending)
-            log.error("%s is a dead letter: %s", entry, said, extra=extra)
+            planned = (
+                isinstance(settlement.ending, Failed) and settlement.ending.reason == "expired"
+            )
+            level = logging.WARNING if planned else logging.ERROR
+            log.log(level, "%s is a dead letter: %s", entry, said, extra=extra)
         elif isinstance(settlement.ending, Failed) and settlement.ending.reason != "no handler":
             delay = settlement.ending.delay.total_seconds()
             said = in_short(settlement.ending)

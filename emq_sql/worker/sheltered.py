@@ -11,7 +11,7 @@ from emq_sql.worker.executor import Executor
 from emq_sql.worker.held import Held
 from emq_sql.worker.processes.apart import Apart
 
-CALM_PATIENCE = 10.0  # seconds for the handlers in this process to end
+CALM_PATIENCE = 5.0  # seconds for the handlers in this process to end
 
 
 class Sheltered:

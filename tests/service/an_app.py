@@ -150,3 +150,11 @@ def dies(text: str) -> None:
 def fails(job: Job, text: str) -> None:
     """Raises with any text."""
     raise ValueError(text)
+
+
+@emq.task(takes_context=True)
+def dies_once(job: Job) -> int:
+    """Kills its process, and says the next time which one it has."""
+    if not job.stalled:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return os.getpid()
