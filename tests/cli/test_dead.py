@@ -79,6 +79,5 @@ def test_one_letter_is_shown_with_its_error_its_arguments_and_all_its_attempts(
 
 def test_what_is_no_dead_letter_is_said_so(emq: Emq) -> None:
     assert "No dead letter" in emq("dead", "show", str(new_id())).refused(2)
-    assert "no instant" in emq("dead", "--died-after", "yesterday").refused(2)
     assert "time zone" in emq("dead", "--died-before", "2026-01-31T10:00").refused(2)
     assert emq("dead", "--reason", "boredom").misused()

@@ -131,7 +131,7 @@ def test_a_slip_is_refused_with_what_may_be_said_and_nothing_is_done(ledger: Led
 
 
 @settings(
-    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )
 @given(text=TEXTS, name=st.sampled_from(["queue", "task", "fingerprint", "worker", "error"]))
 def test_whatever_a_filter_says_is_looked_for_and_never_run(

@@ -13,7 +13,7 @@ from emq_sql.rules.verdict import ERROR_LIMIT, error_text, shortened, storable
 from tests.protocol.calls import Ledger
 
 HOUSE = settings(
-    max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )
 WORD = st.text("ghijklmnopqrstuvwxyz", min_size=1, max_size=8)  # never a hexadecimal
 KINDS = st.from_regex(r"[A-Z][a-z]{1,8}(Error|Exception)", fullmatch=True)
