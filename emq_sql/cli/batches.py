@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from types import FrameType, TracebackType
+from contextlib import ExitStack
+from types import TracebackType
 from typing import Self
 
 import click
+
+from emq_sql.cli.stopping import stoppable
 
 
 class Batches:
@@ -21,8 +23,13 @@ class Batches:
         self._what = what
         self._shown = False
         self._lively = sys.stderr.isatty()
+        self._open = ExitStack()
         self.done = 0
-        self.stopped = False
+
+    @property
+    def stopped(self) -> bool:
+        """True from the first Ctrl-C on."""
+        return self._stop.asked
 
     def add(self, count: int) -> None:
         """So many more."""
@@ -32,7 +39,7 @@ class Batches:
             self._shown = True
 
     def __enter__(self) -> Self:
-        self._before = signal.signal(signal.SIGINT, self._stop)
+        self._stop = self._open.enter_context(stoppable())
         return self
 
     def __exit__(
@@ -41,11 +48,6 @@ class Batches:
         error: BaseException | None,
         where: TracebackType | None,
     ) -> None:
-        signal.signal(signal.SIGINT, self._before)
+        self._open.close()
         if self._shown:
             click.echo("", err=True)
-
-    def _stop(self, _number: int, _frame: FrameType | None) -> None:
-        if self.stopped:
-            raise KeyboardInterrupt
-        self.stopped = True
