@@ -147,3 +147,24 @@ def test_ctrl_c_ends_a_replay_between_two_chunks_and_it_can_go_on(
     rest = emq("replay", "--all", "--rate", "1000/s", "--json").json
     assert rest["replayed"] == 5 - told["replayed"]
     assert found(ledger) == []
+
+
+def test_a_replay_whose_connection_is_lost_says_how_far_it_came(
+    emq: Emq, ledger: Ledger, reader: psycopg.Connection[Any]
+) -> None:
+    for n in range(4):
+        die(ledger, f"q{n}")
+    process = subprocess.Popen(
+        [*COMMAND, "replay", "--all", "--rate", "2/s"],
+        cwd=ROOT, env=emq.env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    until_replayed(reader, 2)
+    reader.execute(
+        "select pg_terminate_backend(pid) from pg_stat_activity"
+        " where application_name = 'emq_sql' and datname = current_database()"
+    )
+    out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out) == (1, "")
+    assert "replayed 2 of 4 before this:\nemq: " in err
+    assert len(found(ledger)) == 2
+    assert emq("replay", "--all", "--json").json["replayed"] == 2
