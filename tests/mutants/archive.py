@@ -71,7 +71,7 @@ MUTANTS: tuple[Mutant, ...] = (
            "search", "if p_filter ? 'id' then", "if false then"),
     mutant("search_another_lifes_envelope",
            SEARCH + "test_a_job_whose_envelope_has_gone_is_found_by_all_but_what_was_in_it",
-           "search", "j.id = f.id and j.enqueued_at < f.finished_at + interval ''1 h''", "j.id = f.id"),
+           "search", "j.id = a.id and j.enqueued_at < a.finished_at + interval ''1 h''", "j.id = a.id"),
     mutant("slips_mean_all_finished_jobs",
            SEARCH + "test_what_cannot_be_said_of_a_finished_job_is_refused_with_what_can[wanted2-completed, cancelled, discarded]",
            "search_where", "if not v_ok then", "if false then"),

@@ -141,6 +141,7 @@ MAY_READ = {
 }
 # Touch no table, so that they may be inlined; maintain_loop, which commits, can be nothing else.
 INVOKER = {
+    "ago",
     "dead_where",
     "fingerprint",
     "headline",

@@ -5,7 +5,7 @@
 -- Index: none: queues with settings are few.
 create function emq.kept_from() returns timestamptz
 language sql stable security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set timezone = 'UTC'
 as $$
   select least(emq.ago(m.retention), q.finished, q.cancelled)
     from emq.meta m

@@ -24,6 +24,9 @@ declare
     'emq.job j on j.id = a.id and j.enqueued_at < a.finished_at + interval ''1 h''';
   v_left int := least(coalesce(p_limit, 100), 1000);
   v_n int;
+  v_ids uuid[];
+  v_tried uuid[];
+  v_ats timestamptz[];
   v_strays boolean;
   r record;
 begin
@@ -50,28 +53,38 @@ begin
      where g.last > v_from and g.first < v_to
      order by g.first desc
   loop
-    return query execute format(
-      'select f.id, f.queue, j.task, f.status, f.worker, f.attempts, f.stalled::int, f.failures::int,
-              j.enqueued_at, f.claimed_at, f.finished_at,
-              coalesce(
-                (select t.error from emq.attempt t
-                  where (f.attempts > 1 or f.status <> ''completed'')
-                    and t.id = f.id and t.error is not null
-                    and t.ended_at >= emq.id_time(f.id) - interval ''1 day''
-                    and t.ended_at < f.finished_at + interval ''1 hour''
-                  order by t.ended_at desc limit 1),
-                (select u.detail ->> ''error'' from emq.audit u
-                  where f.status = ''discarded'' and u.id = f.id and u.verb = ''discard''
-                  order by u.at desc limit 1))
-         from (select a.* from emq.archive a %s
+    -- First which rows, in a plan of one day: most days have none, and the rest opens all attempts.
+    execute format(
+      'select array_agg(f.id), array_agg(f.finished_at), count(*),
+              array_agg(f.id) filter (where f.attempts > 1 or f.status <> ''completed'')
+         from (select a.id, a.finished_at, a.attempts, a.status from emq.archive a %s
                 where a.finished_at >= %L and a.finished_at < %L and %s
-                order by a.finished_at desc, a.id desc limit %s) f
-         left join emq.job j on j.id = f.id and j.enqueued_at < f.finished_at + interval ''1 h''
-        order by f.finished_at desc, f.id desc',
+                order by a.finished_at desc, a.id desc limit %s) f',
       case when p_filter ?| array['task', 'payload'] then 'join ' || v_envelope end,
       greatest(r.first, v_from), least(r.last, v_to), v_where, v_left)
-      using p_filter;
-    get diagnostics v_n = row_count;
+      into v_ids, v_ats, v_n, v_tried using p_filter;
+    continue when v_n = 0;
+    return query execute format(
+      'with e as materialized (
+         select t.id, t.ended_at, t.error from emq.attempt t
+          where t.id = any ($3) and t.error is not null and t.ended_at >= $4
+       )
+       select a.id, a.queue, j.task, a.status, a.worker, a.attempts, a.stalled::int, a.failures::int,
+              j.enqueued_at, a.claimed_at, a.finished_at,
+              coalesce(
+                (select e.error from e
+                  where e.id = a.id and e.ended_at < a.finished_at + interval ''1 hour''
+                  order by e.ended_at desc limit 1),
+                (select u.detail ->> ''error'' from emq.audit u
+                  where a.status = ''discarded'' and u.id = a.id and u.verb = ''discard''
+                  order by u.at desc limit 1))
+         from emq.archive a
+         left join %s
+        where a.finished_at >= %L and a.finished_at < %L and a.id = any ($1) and a.finished_at = any ($2)
+        order by a.finished_at desc, a.id desc',
+      v_envelope, greatest(r.first, v_from), least(r.last, v_to))
+      using v_ids, v_ats, v_tried,
+            (select min(emq.id_time(u)) - interval '1 day' from unnest(v_tried) u);
     v_left := v_left - v_n;
     exit when v_left <= 0;
   end loop;

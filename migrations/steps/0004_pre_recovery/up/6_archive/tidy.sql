@@ -19,7 +19,7 @@ create function emq.tidy(
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set lock_timeout = '300ms'
+set lock_timeout = '300ms' set timezone = 'UTC'
 as $$
 declare
   v_kind text;

@@ -38,12 +38,14 @@ begin
     select min(t.day) into v_day from emq.tidied t;
     if v_day is null then
       v_first := true;
+      with t as materialized (
+        select x.through, emq.ago(x.retention) as before from emq.tidied x
+      )
       select min(p.day) into v_day
         from emq.days_of('archive') p
        where p.last > v_kept_from and p.last <= clock_timestamp() - interval '1 hour'
-         and exists (select from emq.tidied t
-                      where t.through < p.day and emq.ago(t.retention) >= p.last
-                        and emq.ago(t.retention) > v_kept_from);
+         and exists (select from t where t.through < p.day and t.before >= p.last
+                                     and t.before > v_kept_from);
       if v_day is null then
         return;
       end if;
