@@ -186,7 +186,8 @@ def test_it_is_refused_inside_a_transaction_block(other: Ledger) -> None:
 def test_two_at_once_do_each_others_work(ledger: Ledger, looping: Callable[..., Loop]) -> None:
     for _ in range(2):
         looping()
-    held = [ledger.abandoned() for _ in range(5)]
-    ledger.wait("(select count(*) = 5 from emq.pending)")
+    ledger.add(5)
+    held = ledger.claim(5, lease="1 ms")
+    ledger.wait("(select count(*) = 5 from emq.pending where stalled = 1)")
     again = "select count(*) from emq.attempt where id = any (%s)"
     assert ledger.one(again, [one.id for one in held]) == len(held)
