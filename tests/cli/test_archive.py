@@ -12,12 +12,13 @@ from click.testing import CliRunner
 
 from emq_sql.cli.main import main
 from emq_sql.protocol import archive
-from tests.cli.conftest import Emq, Holder
+from tests.cli.conftest import Emq, Holder, Said
 from tests.plugins.databases import Database
 from tests.protocol.calls import Ledger
 from tests.protocol.history import days_ago, finished, queue_keeps
 
 Hold = Callable[..., Holder]
+Quick = Callable[..., Said]
 
 
 @pytest.fixture
@@ -25,8 +26,19 @@ def ledger(db: Database) -> Ledger:
     return Ledger(db.connect())
 
 
+@pytest.fixture
+def quick(db: Database) -> Callable[..., Said]:
+    """The command in this process: what is no matter of processes needs none."""
+
+    def run(*words: str) -> Said:
+        ran = CliRunner().invoke(main, words, env={"EMQ_DSN": db.dsn}, catch_exceptions=False)
+        return Said(ran.exit_code, ran.stdout, ran.stderr)
+
+    return run
+
+
 def test_search_finds_what_is_said_and_tells_it_aligned_or_as_json(
-    emq: Emq, ledger: Ledger
+    quick: Quick, ledger: Ledger
 ) -> None:
     id = ledger.add_one("mail", task="mail.send", payload='{"to": {"id": 7}}')
     ledger.retry(ledger.take("mail"), error="ValueError: no such address\nsecond line")
@@ -38,9 +50,9 @@ def test_search_finds_what_is_said_and_tells_it_aligned_or_as_json(
         "--error", "such address", "--payload", '{"to": {"id": 7}}', "--id", str(id),
         "--after", "2020-01-01T00:00:00Z", "--before", "2100-01-01T00:00:00+01:00",
     ]  # fmt: skip
-    (row,) = emq("archive", "search", *said, "--json").json
+    (row,) = quick("archive", "search", *said, "--json").json
     assert (row["id"], row["attempts"], row["status"]) == (str(id), 2, "completed")
-    plain = emq("archive", "search", "--limit", "1")
+    plain = quick("archive", "search", "--limit", "1")
     assert plain.lines[1].split()[:4] == [str(other), "mail", "t", "cancelled"]
     assert plain.err == "The newest 1; there may be more (--before, --limit).\n"
 
@@ -64,62 +76,62 @@ def test_a_question_that_takes_too_long_ends_and_says_what_to_narrow(
     emq: Emq, db: Database
 ) -> None:
     with db.connect(autocommit=False) as locker:
-        locker.execute("lock table emq.job in access exclusive mode")
+        locker.execute("lock table emq.archive in access exclusive mode")
         for words in (["search"], ["as-of", "2026-01-31T10:00:00Z"]):
             told = emq("archive", *words, "--timeout", "0.2s").refused(1)
             assert "took longer than 0.2 s" in told and "[EMQ405]" in told
 
 
-def test_as_of_tells_who_held_what(emq: Emq, hold: Hold, ledger: Ledger) -> None:
+def test_as_of_tells_who_held_what(quick: Quick, hold: Hold, ledger: Ledger) -> None:
     id = ledger.add_one()
     hold()
     at: datetime = ledger.one("select clock_timestamp()")
-    (row,) = emq("archive", "as-of", at.isoformat(), "--json").json
+    (row,) = quick("archive", "as-of", at.isoformat(), "--json").json
     assert (row["id"], row["worker"], row["attempts"], row["ended"]) == (
         str(id),
         "holder-1",
         1,
         None,
     )
-    line = emq("archive", "as-of", at.isoformat()).lines[1]
+    line = quick("archive", "as-of", at.isoformat()).lines[1]
     assert line.split()[:4] == [str(id), "default", "t", "holder-1"]
     before = (at - timedelta(hours=1)).isoformat()
-    assert len(emq("archive", "as-of", before).lines) == 1
+    assert len(quick("archive", "as-of", before).lines) == 1
 
 
-def test_days_and_tidy_say_what_goes_and_that_it_went(emq: Emq, ledger: Ledger) -> None:
+def test_days_and_tidy_say_what_goes_and_that_it_went(quick: Quick, ledger: Ledger) -> None:
     old, short = days_ago(ledger, 40), days_ago(ledger, 5)
     finished(ledger, 25, old)
     gone = finished(ledger, 5, short, "q")
     queue_keeps(ledger, "q", retention="1 d")
     ledger.run("analyze emq.archive")
-    first, second, *_ = emq("archive", "days", "--json").json
+    first, second, *_ = quick("archive", "days", "--json").json
     assert (first["day"], first["state"], first["rows"]) == (old.isoformat(), "due", 25)
     assert (second["state"], second["exported"]) == ("kept", "no")
-    told = emq("archive", "tidy", "--limit", "10", "--json")
+    told = quick("archive", "tidy", "--limit", "10", "--json")
     assert told.json == {"steps": 5, "then": "nothing", "what": None}
     names = [f"archive_{old:%Y%m%d}", f"attempt_{old:%Y%m%d}", f"archive_{short:%Y%m%d}"]
     assert told.err.splitlines() == [
         f"retired {names[0]}", f"dropped {names[0]}", f"deleted {names[2]}", f"dropped {names[1]}",
     ]  # fmt: skip
-    assert old.isoformat() not in emq("archive", "days").out
+    assert old.isoformat() not in quick("archive", "days").out
 
     ledger.rows("select emq.enqueue('q', 't', '{}', %s)", gone[0])
     ledger.complete(held := ledger.take("q"))
     ledger.complete(held.stale)
     ledger.run("delete from emq.archive; delete from emq.job")
-    whole: dict[str, Any] = emq("job", str(gone[0]), "--json").json
+    whole: dict[str, Any] = quick("job", str(gone[0]), "--json").json
     assert (whole["place"], [step["event"] for step in whole["story"]]) == ("retired", ["refused"])
 
 
-def test_tidy_that_meets_another_says_so_and_ends(emq: Emq, db: Database) -> None:
+def test_tidy_that_meets_another_says_so_and_ends(quick: Quick, db: Database) -> None:
     with db.connect(autocommit=False) as other:
         other.execute("select * from emq.tidy()")
-        assert emq("archive", "tidy", "--json").json == {"steps": 0, "then": "busy", "what": None}
+        assert quick("archive", "tidy", "--json").json == {"steps": 0, "then": "busy", "what": None}
 
 
-def test_the_group_lists_its_commands(emq: Emq) -> None:
-    said = emq("archive", "--help").out
+def test_the_group_lists_its_commands(quick: Quick) -> None:
+    said = quick("archive", "--help").out
     for name in ("as-of", "days", "search", "tidy"):
         assert f"  {name} " in said
 

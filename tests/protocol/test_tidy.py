@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.protocol.calls import Ledger, refused
 from tests.protocol.history import (
     attempts_back,
@@ -356,9 +354,9 @@ def test_a_publication_of_all_tables_does_not_stop_it(ledger: Ledger) -> None:
     assert ledger.one("select count(*) from emq.refusal") == 0
 
 
-@pytest.mark.parametrize("longest", ["100000 years", "1 hour"])
-def test_any_retention_that_may_be_set_can_be_counted_back(ledger: Ledger, longest: str) -> None:
+def test_any_retention_that_may_be_set_can_be_counted_back(ledger: Ledger) -> None:
     ids = finished(ledger, 2, days_ago(ledger, 40))
-    ledger_keeps(ledger, retention=longest)
-    tidied(ledger)
-    assert kept(ledger, ids) == (0 if longest == "1 hour" else 2)
+    for longest, left in (("100000 years", 2), ("1 hour", 0)):
+        ledger_keeps(ledger, retention=longest)
+        tidied(ledger)
+        assert kept(ledger, ids) == left
