@@ -10,6 +10,10 @@ ATTACK_SECONDS ?= 300
 OUTAGE_JOBS ?= 2000
 DEPLOYS ?= 1000
 CHILD_KILLS ?= 200
+POISON_JOBS ?= 500
+REAP_LEASES ?= 100000
+EXPORT_ROWS ?= 1000000
+EXPORT_KILLS ?= 20
 PG15_BINDIR ?= /usr/lib/postgresql/15/bin
 
 VENV := .venv
@@ -23,8 +27,8 @@ export PIP_ROOT_USER_ACTION := ignore
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fast test-15 test-matrix lint format attack faults deploys children mutants \
-        bench-pinned bench-idle dump wheel clean distclean
+.PHONY: help setup demo test test-fast test-15 test-cron test-matrix lint format attack faults deploys children \
+        poison reap export mutants bench-pinned bench-idle bench-history dump wheel clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +50,14 @@ test-15: $(VENV)/.ready-to-test ## All tests on the system's PostgreSQL 15
 	  echo "Install it (Debian 12: apt-get install postgresql), or name it: make test-15 PG15_BINDIR=..."; \
 	  exit 1; }
 	EMQ_SQL_TEST_SERVER=system EMQ_SQL_PG_BINDIR=$(PG15_BINDIR) $(PYTEST) $(PYTEST_ARGS)
+
+test-cron: $(VENV)/.ready-to-test ## pg_cron brings jobs back for real, on the system's PostgreSQL 15
+	@[ -e "$$($(PG15_BINDIR)/pg_config --sharedir 2>/dev/null)/extension/pg_cron.control" ] || { \
+	  echo "There is no pg_cron for the PostgreSQL 15 in $(PG15_BINDIR)."; \
+	  echo "Install it (Debian 12: apt-get install postgresql-15-cron), or name another: PG15_BINDIR=..."; \
+	  exit 1; }
+	EMQ_SQL_TEST_CRON=1 EMQ_SQL_TEST_SERVER=system EMQ_SQL_PG_BINDIR=$(PG15_BINDIR) \
+	  $(BIN)/python -m pytest tests/cron $(PYTEST_ARGS)
 
 test-matrix: $(MATRIX:%=test-pg%) ## All tests on PostgreSQL 16 and 17
 
@@ -75,6 +87,16 @@ deploys: $(VENV)/.ready-to-test ## DEPLOYS deploys of one long job cost it nothi
 children: $(VENV)/.ready-to-test ## CHILD_KILLS kills of child processes at random moments
 	EMQ_SQL_CHILD_KILLS=$(CHILD_KILLS) $(BIN)/python -m pytest tests/worker/processes/test_deaths.py -k whenever --timeout 0 $(PYTEST_ARGS)
 
+poison: $(VENV)/.ready-to-test ## Jobs that kill their process, among POISON_JOBS innocent ones
+	EMQ_SQL_POISON_JOBS=$(POISON_JOBS) $(BIN)/python -m pytest tests/faults/test_poison.py --timeout 0 $(PYTEST_ARGS)
+
+reap: $(VENV)/.ready-to-test ## REAP_LEASES expired leases, four reapers, and completions meanwhile
+	EMQ_SQL_REAP_LEASES=$(REAP_LEASES) $(BIN)/python -m pytest tests/attacks/test_reapers.py --timeout 0 $(PYTEST_ARGS)
+
+export: $(VENV)/.ready-to-test ## EXPORT_ROWS rows to Parquet, with EXPORT_KILLS kills at random moments
+	EMQ_SQL_EXPORT_ROWS=$(EXPORT_ROWS) EMQ_SQL_EXPORT_KILLS=$(EXPORT_KILLS) \
+	  $(BIN)/python -m pytest tests/export/test_kills.py -s --timeout 0 $(PYTEST_ARGS)
+
 mutants: $(VENV)/.ready-to-test ## Take out each clause that holds a promise: its test must fail
 	$(BIN)/python -m tests.mutants.run
 
@@ -83,6 +105,9 @@ bench-pinned: $(VENV)/.ready-to-test ## Claims stay level while an old snapshot 
 
 bench-idle: $(VENV)/.ready-to-test ## Count the statements of an idle worker
 	$(BIN)/python -m bench.idle $(BENCH_ARGS)
+
+bench-history: $(VENV)/.ready-to-test ## Claims stay level while history is exported, vacuumed and dropped
+	$(BIN)/python -m bench.history $(BENCH_ARGS)
 
 dump: $(VENV)/.ready-to-test ## Write migrations/schema.sql anew, for review
 	EMQ_SQL_WRITE_DUMP=1 $(BIN)/python -m pytest tests/protocol/test_dump.py -q
