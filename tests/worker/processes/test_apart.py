@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -97,7 +98,12 @@ def lost(field: Field, task: str, **given: Any) -> UUID:
 
 
 def children() -> list[psutil.Process]:
-    return [one for one in psutil.Process().children() if CHILD[-1] in one.cmdline()]
+    found = []
+    for one in psutil.Process().children():
+        with suppress(psutil.NoSuchProcess):  # also a zombie, which has no command line
+            if CHILD[-1] in one.cmdline():
+                found.append(one)
+    return found
 
 
 def pid_of(field: Field, job: UUID) -> int:
