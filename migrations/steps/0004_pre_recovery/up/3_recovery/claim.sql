@@ -54,7 +54,7 @@ begin
   end if;
   if v_most is not null then
     if not pg_try_advisory_xact_lock(
-             7309, hashtext('emq.settled'::regclass::oid::text || '/' || p_queue)) then
+             7310, hashtext('emq.settled'::regclass::oid::text || '/' || p_queue)) then
       return;
     end if;
     select least(p_n, v_most - count(*)) into v_n from emq.active a where a.queue = p_queue;
