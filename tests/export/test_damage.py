@@ -49,7 +49,7 @@ def test_any_change_to_any_file_is_noticed(ledger: Ledger, folder: Path, day: da
     (record,) = exporting.records(ledger.conn, "emq", str(folder))
     files = sorted((folder / str(day)).iterdir())
     assert [file.name for file in files] == [
-        "manifest.json", "part-00000.parquet", "part-00001.parquet",
+        "_manifest.json", "part-00000.parquet", "part-00001.parquet",
     ]  # fmt: skip
     for file in files[1:]:
         content = file.read_bytes()

@@ -6,12 +6,13 @@ it passes on the schema as it is, being part of the suite.
 
 from __future__ import annotations
 
-from tests.mutants import archive, dead, ledger, operators, recovery, upkeep
+from tests.mutants import archive, dead, export, ledger, operators, recovery, upkeep
 from tests.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     *archive.MUTANTS,
     *dead.MUTANTS,
+    *export.MUTANTS,
     *ledger.MUTANTS,
     *operators.MUTANTS,
     *recovery.MUTANTS,

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from tests.protocol import exports
-from tests.protocol.calls import Ledger
+from tests.protocol.calls import Ledger, refused
 from tests.protocol.exports import exported, partition, record, retired
 from tests.protocol.history import (
     audited,
@@ -155,6 +155,21 @@ def test_a_late_writer_that_has_not_ended_waits_for_the_step_or_makes_it_wait(
     other.conn.commit()
     assert retired(ledger, day) == ["late"]
     assert envelopes(ledger, [late]) == 1
+
+
+def test_a_late_writer_waits_while_a_step_deletes(
+    ledger: Ledger, other: Ledger, third: Ledger, day: date
+) -> None:
+    finished(ledger, 15, day)
+    exported(ledger, day)
+    assert ledger.retire(day)[0] == "more"
+    assert other.retire(day, 2)[0] == "more"
+    third.run("set lock_timeout to '100 ms'")
+    with refused("55P03"):
+        come_late(third, day)
+    other.conn.commit()
+    come_late(third, day)
+    assert retired(ledger, day) == ["late"]
 
 
 def test_a_row_that_came_past_the_trigger_is_counted_before_the_drop(

@@ -14,7 +14,7 @@ from emq_sql.errors import ExportDamaged
 from emq_sql.protocol.exporting import COLUMNS, Part
 from emq_sql.upkeep.export.places import Place
 
-NAME = "manifest.json"
+NAME = "_manifest.json"  # readers of whole folders pass over what begins like this
 FORMAT = "emq_sql archive 1"
 PART_NAME = re.compile(r"part-\d{5,}\.parquet")
 
@@ -46,7 +46,7 @@ class Manifest:
     parts: tuple[Listed, ...]
 
     def text(self) -> bytes:
-        """The bytes of manifest.json."""
+        """The bytes of _manifest.json."""
         whole = {"format": FORMAT, **asdict(self), "columns": COLUMNS}
         return (json.dumps(whole, indent=1) + "\n").encode()
 

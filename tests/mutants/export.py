@@ -1,0 +1,85 @@
+"""Mutants of the export: of closed days, of its records, and of what it keeps retention from."""
+
+# ruff: noqa: E501  a node id is not broken
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant, mutant
+from tests.mutants.rendering import Change
+
+CLOSED = "tests/protocol/test_closed.py::"
+RETIRE = "tests/protocol/test_retire_exported.py::"
+ROWS = "tests/protocol/test_export_rows.py::"
+HOLDS = CLOSED + "test_whoever_finished_a_job_before_the_first_look_holds_the_day_and_is_named"
+ALONE = RETIRE + "test_who_is_at_work_on_a_day_has_it_alone"
+IN_STEPS = RETIRE + "test_an_exported_day_is_retired_in_steps_and_its_record_says_so"
+
+MUTANTS: tuple[Mutant, ...] = (
+    # closed
+    mutant("closed_by_the_clock", HOLDS, "closed", "where age(h.xid) >= age(v_xid::xid)", "where false"),
+    mutant("held_by_the_next_day", CLOSED + "test_whoever_finishes_a_job_after_the_first_look_does_not_hold_the_day",
+           "closed", "where age(h.xid) >= age(v_xid::xid)", "where true"),
+    mutant("held_by_anybody", CLOSED + "test_a_transaction_that_has_finished_no_job_does_not_hold_the_day",
+           "closed", "r.relation = 'emq.archive'::regclass and r.mode = 'RowExclusiveLock'\n         and r.database =",
+           "r.mode = 'ExclusiveLock'\n         and coalesce(r.database, (select d.oid from pg_database d where d.datname = current_database())) ="),
+    mutant("closed_before_it_is_over", CLOSED + "test_a_day_that_is_not_over_by_an_hour_is_open",
+           "closed", "if clock_timestamp() < (p_day + 1)::timestamptz + interval '1 hour' then", "if false then"),
+    mutant("a_note_of_another_server", CLOSED + "test_a_note_from_another_server_is_taken_anew",
+           "closed", " or v_xid >= pg_snapshot_xmax(pg_current_snapshot())"),
+    # What may be deleted
+    mutant("export_first_is_not_asked",
+           RETIRE + "test_a_day_goes_without_an_export_unless_the_ledger_says_export_first",
+           "export_stands", " or (select m.export_first from emq.meta m)"),
+    mutant("an_export_that_was_begun_is_nothing",
+           RETIRE + "test_an_export_that_was_begun_keeps_the_day_whoever_wanted_it",
+           "export_stands", "\n                     or exists (select from emq.export_part x where x.day = p_day)"),
+    mutant("damaged_is_exported", RETIRE + "test_files_found_damaged_keep_the_day",
+           "export_stands", "if e.verified_at is null then", "if e.day is null then"),
+    mutant("late_rows_go_too", RETIRE + "test_a_row_that_comes_after_the_export_keeps_the_day",
+           "export_stands", "if v_n + e.removed <> e.rows then", "if false then"),
+    mutant("late_rows_between_steps_go_too",
+           RETIRE + "test_a_row_that_comes_between_two_steps_does_not_lose_its_envelope",
+           "late_row", "set compared = false", "set compared = true"),
+    mutant("late_rows_while_a_step_deletes", RETIRE + "test_a_late_writer_waits_while_a_step_deletes",
+           "export_stands", " where x.day = p_day for update;", " where x.day = p_day;"),
+    mutant("late_rows_past_the_trigger_go_too",
+           RETIRE + "test_a_row_that_came_past_the_trigger_is_counted_before_the_drop",
+           "retire", "if found and v_n + e.removed <> e.rows then", "if false then"),
+    mutant("retired_beside_the_exporter", ALONE, "export_stands",
+           "if not pg_try_advisory_xact_lock(7307, emq.export_key(p_day)) then", "if false then"),
+    mutant("two_exporters", ALONE, "export_begin",
+           "if not pg_try_advisory_lock(7307, emq.export_key(p_day)) then", "if false then"),
+    mutant("obliterated_rows_are_missed", RETIRE + "test_obliterated_rows_are_counted_as_removed",
+           "erase", "set removed = e.removed + k.n", "set removed = e.removed"),
+    mutant("short_retentions_are_missed",
+           RETIRE + "test_rows_that_shorter_retentions_delete_are_counted_as_removed",
+           "tidy_queues", "set removed = x.removed + v_gone", "set removed = x.removed"),
+    mutant("short_retentions_before_the_export", RETIRE + "test_shorter_retentions_wait_for_the_export",
+           "tidy_queues", "if v_stands <> 'yes' then", "if false then"),
+    # The record of the drop
+    mutant("a_drop_without_record", IN_STEPS, "retire", "set dropped_at = clock_timestamp(), ", "set "),
+    mutant("a_dropped_day_is_not_gone_on_with",
+           RETIRE + "test_a_dropped_day_that_gets_a_row_is_exported_on",
+           "retire", ", removed = x.rows where"," where"),
+    # Beginning and ending
+    mutant("half_gone_and_elsewhere", RETIRE + "test_a_day_that_is_half_gone_is_not_exported_to_another_place",
+           "export_begin", "if not late and (e.removed > 0 or e.retiring_since is not null) then", "if false then"),
+    mutant("half_gone_and_forgotten", RETIRE + "test_a_day_that_is_half_gone_is_not_exported_to_another_place",
+           "export_forget", " or e.retiring_since is not null"),
+    mutant("parts_of_another_place", RETIRE + "test_parts_of_an_export_to_another_place_are_not_gone_on_with",
+           "export_begin", " or bool_or(x.location <> p_location)"),
+    mutant("parts_of_former_versions",
+           RETIRE + "test_a_whole_day_may_be_exported_to_another_place_and_counts_there",
+           "export_done", "  if not p_late then\n", "  if false then\n"),
+    mutant("any_version", RETIRE + "test_a_record_is_the_next_version_or_none",
+           "export_done", "if p_version is distinct from coalesce(e.version, 0) + 1 then", "if false then"),
+    # Rows
+    mutant("rows_with_another_lifes_envelope",
+           ROWS + "test_an_envelope_of_another_life_of_the_id_is_not_the_rows_own",
+           "export_rows", " and y.enqueued_at < a.finished_at + interval ''1 h''"),
+    Mutant("rows_of_one_id_are_lost", ROWS + "test_rows_of_one_id_are_not_lost_between_pages",
+           (Change("export_rows", "where a.id >= $1 and (a.id, a.finished_at) > ($1, $2)",
+                   "where a.id > $1 and $2 is not null"),)),
+    mutant("pages_of_any_size", ROWS + "test_pages_are_bounded_by_rows_and_by_the_size_of_their_json",
+           "export_rows", "    exit when v_bytes >= p_bytes;\n"),
+)  # fmt: skip
