@@ -45,7 +45,9 @@ def export(
     ctx: click.Context, dsn: str | None, schema: str, as_json: bool, location: str,
     day: datetime | None, older_than: str | None, drop: bool, part_rows: int,
 ) -> None:  # fmt: skip
-    """Write closed days of the archive as Parquet files, oldest first, and read them back.
+    """Write days that are over as Parquet files.
+
+    Oldest first; each file is read back and compared before it counts.
 
     A run that is interrupted or killed is gone on with by the same command. Days that open
     transactions may still write to are left out. The exit code is 1 when a day failed.
@@ -88,10 +90,10 @@ def export(
 @click.argument("location")
 @click.pass_context
 def verify(ctx: click.Context, dsn: str | None, schema: str, as_json: bool, location: str) -> None:
-    """Read each file of LOCATION and compare it with the manifests; exit code 1 for damage.
+    """Compare the files of LOCATION with their manifests.
 
-    With a database also with its records. A day that is damaged is marked there and is not dropped
-    until it is exported again, or found whole.
+    The exit code is 1 when something is damaged. With a database also with its records: a day
+    that is damaged is marked there, and is not dropped until it is exported again or found whole.
     """
     with _arrow():
         from emq_sql.upkeep.export import checking, places  # noqa: PLC0415  an extra
@@ -119,7 +121,9 @@ def verify(ctx: click.Context, dsn: str | None, schema: str, as_json: bool, loca
 @click.option("--into", "table", required=True, help="A table outside the ledger's schema.")
 @click.argument("location")
 def import_(dsn: str | None, schema: str, as_json: bool, table: str, location: str) -> None:
-    """Read the exported day in LOCATION (a day's folder) into a table, for questions.
+    """Read an exported day into a table, for questions.
+
+    LOCATION is the folder of the day.
 
     The table is made when it is missing. The files are checked first; all rows come, or none, and
     those that are there already do not come again.
