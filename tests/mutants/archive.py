@@ -52,9 +52,9 @@ MUTANTS: tuple[Mutant, ...] = (
     # dead letters and attempts
     mutant("dead_of_any_age", EACH_KIND, "tidy_dead", " and y.died_at < q.before"),
     mutant("attempts_of_the_living_go", LETTER, "tidy_attempts",
-           "\n          and not exists (select from emq.job j where j.id = a.id)"),
+           "\n          and not exists (select from emq.job j where j.id = a.id offset 0)"),
     mutant("attempts_of_the_living_go_with_their_day", LETTER, "drop_attempts",
-           "where exists (select from emq.job j where j.id = a.id)", "where false"),
+           "where a.id = any ($1)", "where false"),
     mutant("attempts_of_any_number_are_moved",
            TIDY + "test_a_day_of_attempts_with_many_that_must_stay_is_left_as_it_is",
            "tidy_attempts", "if v_n > 10 * p_limit then", "if false then"),

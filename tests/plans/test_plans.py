@@ -153,9 +153,29 @@ def retire(ledger: Ledger) -> None:
     ledger.retire(ledger.one(f"select {DAY}"), 2)
 
 
+def tidy(ledger: Ledger) -> None:
+    """Each kind of step, of which each has something to do."""
+    ledger.rows(f"select emq.archive_days(0, {DAY} - 40), emq.archive_days(0, {DAY})")
+    ledger.set_queue(retention="1 day", dead_retention="1 day")
+    ledger.add_one(priority=0, max_attempts=1)
+    dead, waiting, *done = ledger.claim(5)
+    ledger.retry(dead, waiting)
+    ledger.complete(*done)
+    ids = [one.id for one in done]
+    ledger.run(f"update emq.archive set finished_at = {DAY} where id = any (%s)", ids)
+    ledger.run(f"update emq.job set enqueued_at = {DAY} where id = any (%s)", ids)
+    ledger.run(f"update emq.attempt set ended_at = {DAY} - 40")
+    ledger.run(f"update emq.dead set died_at = {DAY}")
+    while ledger.one("select did from emq.tidy(2)") != "nothing":
+        pass
+    assert ledger.one("select count(*) from emq.attempt_default") == 2
+    assert ledger.row("select id, status from emq.archive") == (dead.id, "discarded")
+
+
 VERBS = [
     enqueue, claim, claimed, complete, complete_and_claim, extend, put_back, guard, reap, promote,
     maintain, outcome, operators, emptying, retire, keep, stall, claim_any, fail,
+    tidy,
 ]  # fmt: skip
 
 

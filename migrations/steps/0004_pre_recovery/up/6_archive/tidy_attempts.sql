@@ -7,7 +7,7 @@
 -- Parameters: p_limit jobs visited.
 -- Locks: SHARE on a closed day (300 ms); for the drop ACCESS EXCLUSIVE on the attempts (100 ms, since
 --   whoever ends a claim without completion queues behind it), in a subtransaction.
--- Index: attempt_id_idx of the partition, job_pk.
+-- Index: attempt_id_idx of the partition, job_pk. OFFSET 0 keeps the look-up of an envelope one by key.
 create function emq.tidy_attempts(
   p_limit int, out did text, out what text, out remaining bigint
 )
@@ -22,6 +22,7 @@ declare
   v_n bigint;
   v_gone bigint;
   v_upto uuid;
+  v_kept uuid[];
   s emq.tidying;
 begin
   select p.name into what
@@ -49,7 +50,7 @@ begin
      ), d as (
        delete from emq.%I a using c
         where a.id = any (array[c.id]) and a.ended_at < $3
-          and not exists (select from emq.job j where j.id = a.id)
+          and not exists (select from emq.job j where j.id = a.id offset 0)
        returning 1
      )
      select count(*), (array_agg(c.id order by c.id desc))[1], (select count(*) from d) from c',
@@ -77,7 +78,11 @@ begin
        where t.what = tidy_attempts.what;
       return;
     end if;
-    v_n := emq.drop_attempts(what);
+    execute format(  -- before anybody waits for the drop
+      'select array(select distinct a.id from emq.%I a
+                     where exists (select from emq.job j where j.id = a.id offset 0))', what)
+      into v_kept;
+    v_n := emq.drop_attempts(what, v_kept);
     insert into emq.audit (verb, label, detail)
     values ('retire', 'retention', jsonb_build_object('attempts', what, 'kept', v_n));
     did := 'dropped';
