@@ -27,6 +27,10 @@ MUTANTS: tuple[Mutant, ...] = (
            "tidy", "if did <> 'busy' then", "if did is not null then"),
     mutant("tidy_stops_at_what_fails", TIDY + "test_a_step_that_fails_is_a_warning_and_stops_none_of_the_others",
            "tidy", "      when others then\n", "      when division_by_zero then\n"),
+    mutant("late_days_are_counted_each_time",
+           TIDY + "test_a_day_with_rows_that_its_export_lacks_stays_and_is_not_counted_each_time",
+           "tidy_days", "\n       and not exists (select from emq.tidying t\n"
+           "                        where t.what = x.name and t.ended_at > clock_timestamp() - interval '10 min')"),
     # the longest retention, and shorter ones
     mutant("longest_without_cancelled", LONGEST, "kept_from", ", q.cancelled)", ")"),
     mutant("longest_without_completed", LONGEST, "kept_from", ", q.finished,", ","),
