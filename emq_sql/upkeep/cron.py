@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 
 from emq_sql.errors import BadSetting, EmqError, NoPgCron
-from emq_sql.protocol import connecting, pgcron, rights
+from emq_sql.protocol import connecting, pgcron, rights, steps
 from emq_sql.upkeep import crontab
 from emq_sql.upkeep.crontab import Kind, Wanted
 
@@ -138,8 +138,10 @@ def install(cron: Cron, every: int = crontab.EVERY, keep: int = crontab.KEEP) ->
     """Let pg_cron do the upkeep from now on, all or nothing; again, and it is changed in place.
 
     The jobs belong to the role of the connection to pg_cron, or stay those of the role that has
-    them. Raises BadSetting (numbers, missing rights, jobs of superusers refused) and NoPgCron.
+    them. Raises BadSetting (numbers, missing rights, jobs of superusers refused), Refused for what
+    pg_cron refuses, SchemaMissing, SchemaTooOld and SchemaTooNew.
     """
+    steps.require_newest(cron.ledger, schema=cron.schema)
     jobs = crontab.wanted(cron.version, cron.database, cron.schema, every, keep)
     if pgcron.refuses_superusers(cron.conn):
         raise BadSetting(

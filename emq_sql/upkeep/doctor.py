@@ -100,9 +100,8 @@ def _ledger(conn: psycopg.Connection[Any], schema: str) -> Iterator[Finding]:
     stray = reading.default_partition_rows(conn, schema)
     yield Finding(
         "archive", "warn" if stray else "ok", f"{stray} rows outside the days' partitions",
-        "No maintenance ran when they were written. They go row by row when they are past retention,"
-        " and stay where export_first is set."
-        if stray else "",
+        "No maintenance ran when they were written. They go row by row when they are past"
+        " retention, and stay where export_first is set." if stray else "",
     )  # fmt: skip
 
 

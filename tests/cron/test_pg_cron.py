@@ -115,6 +115,7 @@ def test_what_is_missing_is_said_with_who_can_give_it(evening: Evening) -> None:
     assert "Workers do the upkeep" in evening.not_created
     refused = evening.workers.emq("kept")("cron", "install").refused(2)
     assert "cron.enable_superuser_jobs" in refused and "owns the ledger" in refused
+    assert "emq schema upgrade" in evening.workers.emq(HOME)("cron", "install").refused(1)
 
 
 def test_each_right_that_a_role_lacks_is_named_and_with_them_it_installs(
