@@ -15,7 +15,7 @@ import psycopg
 from emq_sql.cli.context import INTERRUPTED, database_options, json_option, ledger_of
 from emq_sql.cli.output import show, show_one
 from emq_sql.cli.stopping import stoppable
-from emq_sql.errors import ArrowMissing, ExportError
+from emq_sql.errors import ArrowMissing, ExportDamaged, ExportError
 from emq_sql.protocol import exporting, reading
 from emq_sql.rules.durations import written
 from emq_sql.rules.printable import printable
@@ -101,7 +101,10 @@ def verify(ctx: click.Context, dsn: str | None, schema: str, as_json: bool, loca
         place = places.place(location)
         rows = []
         with _records(dsn, schema, place.location) as (conn, records):
-            for folder in sorted({*checking.folders(place), *records}):
+            folders = sorted({*checking.folders(place), *records})
+            if not folders:
+                raise ExportDamaged(f"There is no exported day in {place.location}.")
+            for folder in folders:
                 record = records.get(folder)
                 found = checking.check(place, folder, record)
                 if conn is not None and record is not None:

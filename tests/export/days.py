@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from datetime import date, timedelta
@@ -15,6 +16,9 @@ from emq_sql.upkeep.export.day import DayExport, Sizes
 from emq_sql.upkeep.export.places import Directory
 from tests.protocol.calls import Ledger
 from tests.protocol.history import days_ago
+
+ROWS = int(os.environ.get("EMQ_SQL_EXPORT_ROWS", "16000"))
+CAMPAIGN = ROWS > 100_000  # by hand: make export
 
 _JOBS = """
 insert into emq.job (id, enqueued_at, priority, queue, task, payload)

@@ -1,6 +1,7 @@
 """One exporter: `python -m tests.export.runner '{"dsn": ..., "folder": ..., "days": [...]}'`.
 
-After each day it says its own peak of memory. Or `run`, in a process that was forked.
+After each day it says its rows, rows a second, and its own peak of memory. Or `run`, in a process
+that was forked.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import os
 import resource
 import sys
+import time
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -33,10 +35,12 @@ def run(
         if ready is not None:
             ready.set()
         for day in map(date.fromisoformat, days):
+            began = time.monotonic()
             work = DayExport(conn, "emq", Directory(Path(folder)), day, Sizes(**sizes))
-            work.export(drop=drop)
+            _, rows = work.export(drop=drop)
             if ready is None:
-                print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+                peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+                print(rows, round(rows / (time.monotonic() - began)), peak)
 
 
 if __name__ == "__main__":

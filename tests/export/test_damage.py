@@ -17,6 +17,7 @@ import pytest
 from emq_sql.errors import BadName, BadSetting, ExportDamaged, ExportFailed
 from emq_sql.protocol import exporting
 from emq_sql.upkeep.export import checking, parts
+from emq_sql.upkeep.export.day import Stopped, Told
 from emq_sql.upkeep.export.importing import import_day
 from emq_sql.upkeep.export.places import Directory
 from tests.export.days import close, exporter, filled, in_database, in_files
@@ -84,6 +85,24 @@ def test_damage_stops_the_drop_and_another_export_makes_it_good(
     assert work.export(drop=True) == ("dropped", 1500)
     assert in_files(folder, day) == whole
     assert damage(folder, day) is None
+
+
+def test_files_of_a_run_that_was_stopped_are_looked_at_before_it_goes_on(
+    ledger: Ledger, folder: Path, day: date
+) -> None:
+    told: list[Told] = []
+    work = exporter(ledger, folder, day, tell=told.append, stopping=lambda: bool(told))
+    with pytest.raises(Stopped):
+        work.export(drop=True)
+    part = folder / str(day) / "part-00000.parquet"
+    whole = part.read_bytes()
+    flip(part)
+    again = exporter(ledger, folder, day)
+    with pytest.raises(ExportDamaged, match="export_forget"):
+        again.export(drop=True)
+    assert len(in_database(ledger, day)) == 1500
+    part.write_bytes(whole)
+    assert again.export(drop=True) == ("dropped", 300)  # three pages of 400 were in the file
 
 
 def test_a_file_that_reads_back_otherwise_is_not_recorded(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from emq_sql.errors import ExportDamaged, ExportFailed
+from emq_sql.errors import ExportDamaged
 from emq_sql.protocol.exporting import Exported
 from emq_sql.upkeep.export import manifest
 from emq_sql.upkeep.export.manifest import Manifest
@@ -55,10 +55,6 @@ def same(place: Place, path: str, checksum: str, length: int) -> None:
         found = place.sha256(path)
     except FileNotFoundError:
         raise ExportDamaged(f"{path} is missing in {place.location}.") from None
-    except OSError as error:
-        raise ExportFailed(
-            f"{path} in {place.location} could not be read: {' '.join(str(error).split())}."
-        ) from error
     if found != (checksum, length):
         raise ExportDamaged(
             f"{path} in {place.location} has changed since it was written: {found[1]} bytes"

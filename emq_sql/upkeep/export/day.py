@@ -22,7 +22,7 @@ from emq_sql.upkeep.export.late import Former
 from emq_sql.upkeep.export.parts import PartFile, read_back
 from emq_sql.upkeep.export.places import Place
 
-ROUNDS = 5  # versions in a row, as rows keep coming to a day that is over
+ROUNDS = 10  # versions in a row, as rows keep coming to a day that is over
 PATIENCE = 10.0  # seconds for a lock that a killed exporter's session may still have
 PAUSE = 0.1
 
@@ -74,23 +74,22 @@ class DayExport:
         return self.day.isoformat()
 
     def export(self, *, drop: bool = False) -> tuple[str, int]:
-        """Until the day is exported (and dropped); answers what came of it, and rows written.
+        """Until the day is exported (and dropped); answers what came of it, and rows written now.
 
         exported | already exported | dropped | none. The day must be closed. Raises ExportFailed,
         ExportDamaged, Stopped and what the database says.
         """
-        rows, wrote, whole = 0, False, False
+        rows, wrote = 0, False
         for _ in range(ROUNDS):
             with self._taken_up() as begun:
                 if begun.status == "none":
                     return "none", rows
                 if begun.status == "ready":
-                    whole = begun.part == 0 and not begun.late
                     rows, wrote = rows + self._write(begun), True
                     continue  # whether rows have come meanwhile
                 if not drop:
                     return "exported" if wrote else "already exported", rows
-                if not whole:
+                if not wrote:  # else each file was read in this run
                     self._look_at_files()
                 if self._retire() == "dropped":
                     return "dropped", rows
@@ -132,9 +131,8 @@ class DayExport:
             self._pause()
 
     def _write(self, begun: Begun) -> int:
-        """Write the version that has begun, and record it; answers its rows."""
-        recorded = exporting.parts(self.conn, self.schema, self.day)
-        kept = [part for part in recorded if begun.late or part.version == begun.version]
+        """Write the version that has begun, and record it; answers the rows written now."""
+        kept = self._kept(begun)
         former = [part for part in kept if part.version < begun.version]
         pages = self._pages(begun, Former(self.place, former) if former else None)
         written = begun.written
@@ -163,7 +161,24 @@ class DayExport:
         names = [part.name for part in listed.parts]
         for name in checking.left_over(self.place, self.folder, names):
             self.place.remove(f"{self.folder}/{name}")
-        return written
+        return written - begun.written
+
+    def _kept(self, begun: Begun) -> list[Part]:
+        """The files of earlier runs that stay, looked at again."""
+        recorded = exporting.parts(self.conn, self.schema, self.day)
+        kept = [part for part in recorded if begun.late or part.version == begun.version]
+        try:
+            for part in kept:
+                checking.same(self.place, part.path, part.checksum, part.bytes)
+        except ExportDamaged as damage:
+            if exporting.verified(
+                self.conn, self.schema, self.day, self.place.location, damage.what
+            ):
+                hint = "Restore the file, or export the day again: that writes it anew."
+            else:
+                hint = f"Begin again: select {self.schema}.export_forget('{self.day}')."
+            raise ExportDamaged(damage.what, hint=hint) from None
+        return kept
 
     def _pages(self, begun: Begun, former: Former | None) -> Iterator[list[exporting.Row]]:
         """The rows of the version, page by page, from where it stands."""

@@ -85,7 +85,7 @@ def read(place: Place, folder: str) -> tuple[Manifest, str]:
     except FileNotFoundError:
         what = f"There is no {_path(folder)} in {place.location}."
         raise ExportDamaged(what, hint="Is it the folder of a day, or of days?") from None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ExportDamaged(
             f"{_path(folder)} in {place.location} cannot be read: {error}."
         ) from None

@@ -36,29 +36,46 @@ class Place(ABC):
 
     @abstractmethod
     def open(self, path: str) -> pa.NativeFile:
-        """A file to read from, in any order. Raises FileNotFoundError, OSError."""
+        """A file to read from, in any order. Raises OSError."""
 
     @abstractmethod
     def names(self, path: str) -> list[str]:
-        """The names of what lies in a folder, sorted; none when there is no such folder."""
+        """The names of what lies in a folder, sorted; none when there is no such folder.
+
+        Raises ExportFailed.
+        """
 
     @abstractmethod
     def remove(self, path: str) -> None:
-        """A file goes."""
+        """A file goes. Raises ExportFailed."""
 
     def sha256(self, path: str) -> tuple[str, int]:
-        """The checksum of a file and its length in bytes, read whole."""
+        """The checksum of a file and its length in bytes, read whole.
+
+        Raises FileNotFoundError, and ExportFailed when the place does not answer.
+        """
         found, length = hashlib.sha256(), 0
-        with self.open(path) as file:
+        with self._reading(path) as file:
             while chunk := file.read(_CHUNK):
                 found.update(chunk)
                 length += len(chunk)
         return found.hexdigest(), length
 
     def read(self, path: str) -> bytes:
-        """A small file, whole."""
-        with self.open(path) as file:
+        """A small file, whole; raises the same."""
+        with self._reading(path) as file:
             return bytes(file.read())
+
+    @contextmanager
+    def _reading(self, path: str) -> Iterator[pa.NativeFile]:
+        try:
+            with self.open(path) as file:
+                yield file
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            what = f"{path} in {self.location} could not be read: {_line(error)}."
+            raise ExportFailed(what) from error
 
 
 class Directory(Place):
@@ -90,13 +107,13 @@ class Directory(Place):
         return pa.OSFile(str(self._root / path), "rb")
 
     def names(self, path: str) -> list[str]:
-        try:
-            return sorted(entry.name for entry in (self._root / path).iterdir())
-        except FileNotFoundError:
-            return []
+        folder = self._root / path
+        with _trouble("listed", str(folder)):
+            return sorted(entry.name for entry in folder.iterdir()) if folder.exists() else []
 
     def remove(self, path: str) -> None:
-        (self._root / path).unlink()
+        with _trouble("removed", str(self._root / path)):
+            (self._root / path).unlink()
 
 
 class Store(Place):
@@ -120,11 +137,13 @@ class Store(Place):
 
     def names(self, path: str) -> list[str]:
         folder = f"{self._root}/{path}".rstrip("/")
-        found = self._system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+        with _trouble("listed", self.location):
+            found = self._system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
         return sorted(info.base_name for info in found)
 
     def remove(self, path: str) -> None:
-        self._system.delete_file(f"{self._root}/{path}")
+        with _trouble("removed", f"{self.location}: {path}"):
+            self._system.delete_file(f"{self._root}/{path}")
 
 
 def place(location: str) -> Place:
@@ -171,6 +190,10 @@ def _trouble(what: str, name: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise ExportFailed(
-            f"{name} could not be {what}: {' '.join(str(error).split())}.",
+            f"{name} could not be {what}: {_line(error)}.",
             hint="Nothing was recorded of it, and no row was deleted: run the export again.",
         ) from error
+
+
+def _line(error: OSError) -> str:
+    return " ".join(str(error).split())
