@@ -55,7 +55,7 @@ def wait_for_statistics(ledger: Ledger, table: str, wanted: tuple[bool, int]) ->
     Once is not always enough: autovacuum may look at another table of this database just then, and
     its snapshot keeps the rows that were deleted.
     """
-    for _ in range(200):
+    for _ in range(1000):
         ledger.run(f"vacuum analyze emq.{table}")
         found = ledger.row(
             "select relpages > 0, reltuples from pg_class where oid = %s::regclass", f"emq.{table}"

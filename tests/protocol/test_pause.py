@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.plugins.databases import Database
 from tests.protocol.calls import Ledger, refused
 from tests.protocol.gap import GATE, Call
 
@@ -78,3 +79,25 @@ def test_repeats_are_harmless_and_a_bad_name_is_refused(ledger: Ledger) -> None:
     for verb in ("pause", "resume", "configure"):
         with refused("EQ006"):
             ledger.rows(f"select emq.{verb}('No Such')")
+
+
+STEERING = (
+    "select emq.pause('default')", "select emq.resume('default')",
+    "select emq.configure('default', p_lease => '9 s')",
+    "select emq.set_queue('default', '{\"lease\": \"9 s\"}')",
+)  # fmt: skip
+
+
+def test_who_steers_does_not_wait_for_ever_behind_an_open_transaction(
+    db: Database, ledger: Ledger, other: Ledger
+) -> None:
+    ledger.set_queue(lease="5 s")
+    other.set_queue(lease="7 s")
+    patient = [Ledger(db.connect(options="-c lock_timeout=0")) for _ in STEERING]
+    calls = [
+        Call(lambda session=session, verb=verb: session.rows(verb))  # type: ignore[misc]
+        for session, verb in zip(patient, STEERING, strict=True)
+    ]
+    for call in calls:
+        with refused("55P03"):
+            call.result()

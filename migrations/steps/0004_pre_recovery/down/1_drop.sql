@@ -38,3 +38,7 @@ alter table emq.queue
   drop column max_active, drop column cancelled_retention, drop column dead_retention,
   drop column replay_within, drop column unknown_after, drop column quarantine,
   drop column quarantine_after, drop column on_dead, drop column on_dead_queue;
+alter function emq.pause(text, text) reset lock_timeout;
+alter function emq.resume(text, text) reset lock_timeout;
+alter function emq.configure(text, interval, int, int, interval, text) reset lock_timeout;
+alter function emq.tag(text, text) reset lock_timeout;

@@ -31,7 +31,7 @@ begin
             a.worker, y.enqueued_at, a.claimed_at, a.lease_deadline, a.finished_at, y.priority::int,
             y.max_attempts::int, y.lease_ms, y.payload::text, y.headers::text, a.result::text, h.history
        from emq.%I a
-       left join emq.job y on y.id = a.id and y.enqueued_at < a.finished_at + interval ''1 h''
+       left join emq.job y on y.id = any (array[a.id]) and y.enqueued_at < a.finished_at + interval ''1 h''
        left join lateral (
          select jsonb_agg(jsonb_build_object(
                   ''attempt'', t.fence >> 40, ''how'', t.how, ''worker'', t.worker,
