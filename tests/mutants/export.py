@@ -80,6 +80,9 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("rows_of_one_id_are_lost", ROWS + "test_rows_of_one_id_are_not_lost_between_pages",
            (Change("export_rows", "where a.id >= $1 and (a.id, a.finished_at) > ($1, $2)",
                    "where a.id > $1 and $2 is not null"),)),
+    mutant("rows_joined_by_a_plan_that_flips",
+           "tests/plans/test_plans.py::test_no_function_walks_a_whole_hot_table[pinned-retire]",
+           "export_rows", "y.id = any (array[a.id])", "y.id = a.id"),
     mutant("pages_of_any_size", ROWS + "test_pages_are_bounded_by_rows_and_by_the_size_of_their_json",
            "export_rows", "    exit when v_bytes >= p_bytes;\n"),
 )  # fmt: skip

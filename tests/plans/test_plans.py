@@ -150,6 +150,7 @@ def retire(ledger: Ledger) -> None:
     with_day = f"update emq.archive set finished_at = {DAY} where id = any (%s)"
     ledger.run(with_day, ids)
     ledger.run(f"update emq.job set enqueued_at = {DAY} where id = any (%s)", ids)
+    assert ledger.one(f"select count(*) from emq.export_rows({DAY}, null, null, 10)") == 3
     ledger.retire(ledger.one(f"select {DAY}"), 2)
 
 
