@@ -87,14 +87,14 @@ MUTANTS: tuple[Mutant, ...] = (
         "no_hook",
         ON_DEAD + "test_the_hook_is_a_job_and_the_same_but_for_the_reason[stalled]",
         "end_runs",
-        "if v_hooks then",
-        "if false then",
+        "if v_hooks and exists",
+        "if false and exists",
     ),
     mutant(
         "hook_of_the_hook",
         ON_DEAD + "test_a_dead_letter_of_the_hook_itself_tells_nobody",
         "tell_dead",
-        " and d.task is distinct from q.on_dead",
+        "     where not coalesce(j.headers ? 'emq-on-dead', false)\n",
     ),
     mutant(
         "last_chance_without_a_lost_lease",

@@ -67,6 +67,31 @@ def test_a_dead_letter_of_the_hook_itself_tells_nobody(ledger: Ledger) -> None:
     assert ledger.one("select count(*) from emq.dead") == 2
 
 
+def test_the_hooks_of_two_queues_do_not_tell_each_other_for_ever(ledger: Ledger) -> None:
+    ledger.set_queue("x", on_dead="tell_x", on_dead_queue="y", max_attempts=1)
+    ledger.set_queue("y", on_dead="tell_y", on_dead_queue="x", max_attempts=1)
+    die(ledger, "exception", "x")
+    hook = ledger.take("y")
+    assert ledger.fail(hook, reason="exception") == ["dead"]
+    assert ledger.claim_any(9, "x", "y") == []
+
+
+def test_what_dies_in_a_quarantine_is_told_by_the_queue_from_which_it_came(ledger: Ledger) -> None:
+    ledger.set_queue("other", quarantine="sick", on_dead="tell_other")
+    ledger.set_queue(quarantine="sick", quarantine_after=1, on_dead="tell", on_dead_queue="alarms")
+    id = ledger.add_one(max_attempts=2)
+    ledger.stall()
+    assert ledger.fail(ledger.take("sick"), reason="exception") == ["dead"]
+    hook = ledger.take("alarms")
+    assert (hook.task, hook.payload["job_id"]) == ("tell", str(id))
+    ledger.set_queue("sick", on_dead="tell_sick")
+    ledger.add_one(max_attempts=2)
+    ledger.stall()
+    assert ledger.fail(ledger.take("sick"), reason="exception") == ["dead"]
+    assert ledger.take("sick").task == "tell_sick"
+    assert ledger.claim_any(9, "alarms", "other", "default") == []
+
+
 def test_each_of_a_reaped_batch_has_its_own(ledger: Ledger) -> None:
     ledger.set_queue(on_dead="tell_somebody", on_dead_queue="alarms", max_stalled=1)
     ledger.add(5)

@@ -116,3 +116,13 @@ def test_a_look_up_locks_few_partitions_and_an_enqueue_none(ledger: Ledger, othe
         other.claim(5)
         assert other.one(LOCKED) == 0
         other.conn.rollback()
+
+
+def test_a_day_that_cannot_be_made_keeps_no_other_from_being_made(ledger: Ledger) -> None:
+    later = ledger.one("select (now() at time zone 'utc')::date + 50")
+    assert ledger.one("select emq.archive_days(0, %s)", later) == 4
+    ledger.run(f"alter table emq.archive_{later:%Y%m%d} rename to archive_by_hand")
+    assert ledger.one("select emq.archive_days(2, %s)", later) == -1 - 4
+    days = ledger.column("select to_regclass('emq.attempt_' || to_char(%s::date + g, 'YYYYMMDD'))"
+                         " is not null from generate_series(-1, 2) g", later)  # fmt: skip
+    assert days == [True] * 4

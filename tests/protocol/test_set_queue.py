@@ -45,6 +45,8 @@ def test_what_is_not_named_stays(ledger: Ledger) -> None:
         {"leese": "1 min"}, {"lease": "soon"}, {"lease": "1 ms"}, {"max_active": 0},
         {"max_attempts": 99999}, {"quarantine": "Not A Queue"}, {"quarantine": "default"},
         {"replay_within": "-1 h"}, {"on_dead": ""}, {"retention": "0"},
+        {"quarantine": "sick", "quarantine_after": 9}, {"retention": [1]},
+        {"max_active": {"n": 1}},
     ],
     ids=str,
 )  # fmt: skip
@@ -74,6 +76,21 @@ def test_the_ledgers_own_settings(ledger: Ledger) -> None:
     for bad in ({"retention": "1 min"}, {"export_first": "perhaps"}, {"environment": "x"}):
         with refused("EQ006"):
             ledger.rows("select emq.set_ledger(%s)", Jsonb(bad))
+
+
+def test_a_value_out_of_bounds_is_told_in_words(ledger: Ledger) -> None:
+    checks = ledger.column(
+        "select c.conname from pg_constraint c where c.contype = 'c'"
+        " and (c.conrelid = 'emq.queue'::regclass or c.conname ~ '^meta_.*retention')"
+        " and c.conname <> 'queue_name_ck' and obj_description(c.oid, 'pg_constraint') is null"
+    )
+    assert checks == []
+    with refused("EQ006", names="lease is 200 ms to 1 day"):
+        ledger.set_queue(lease="1 ms")
+    with refused("EQ006", names="less than max_stalled"):
+        ledger.set_queue(quarantine="sick", quarantine_after=3)
+    with refused("EQ006", names="retention is 1 hour or more"):
+        ledger.rows("select emq.set_ledger(%s)", Jsonb({"retention": "1 min"}))
 
 
 def test_it_is_audited(ledger: Ledger) -> None:

@@ -42,3 +42,7 @@ alter function emq.pause(text, text) reset lock_timeout;
 alter function emq.resume(text, text) reset lock_timeout;
 alter function emq.configure(text, interval, int, int, interval, text) reset lock_timeout;
 alter function emq.tag(text, text) reset lock_timeout;
+comment on constraint queue_lease_ck on emq.queue is null;
+comment on constraint queue_max_attempts_ck on emq.queue is null;
+comment on constraint queue_max_stalled_ck on emq.queue is null;
+comment on constraint queue_retention_ck on emq.queue is null;

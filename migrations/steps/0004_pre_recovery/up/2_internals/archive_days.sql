@@ -18,6 +18,7 @@ as $$
 declare
   d date;
   v_n int := 0;
+  v_failed boolean := false;
   v_t text;
   v_p text;
 begin
@@ -38,12 +39,14 @@ begin
         when lock_not_available then return -1 - v_n;
         when check_violation then null;
         when others then
-          raise warning 'emq: the partition % could not be made: %', v_t, sqlerrm
-            using errcode = sqlstate;
-          return -1 - v_n;
+          if not v_failed then  -- once a call: where DDL is forbidden it is the same for each
+            raise warning 'emq: the partition % could not be made: %', v_t, sqlerrm
+              using errcode = sqlstate;
+          end if;
+          v_failed := true;
       end;
     end loop;
   end loop;
-  return v_n;
+  return case when v_failed then -1 - v_n else v_n end;
 end $$;
 revoke all on function emq.archive_days from public;

@@ -34,7 +34,7 @@ begin
         as u (id, fence, lease_deadline, claimed_at, attempts, lease_ms, extensions, rank, stalled,
               failures, queue, worker, ended, delay, error, n)
   ), m as materialized (
-    select r.*, clock_timestamp() as at, j.lease_ms as own_lease_ms, j.task, q.on_dead,
+    select r.*, clock_timestamp() as at, j.lease_ms as own_lease_ms, j.task,
            case when r.ended in ('stalled', 'release') then r.rank & ~1 else r.rank | 1 end as line,
            case when r.ended in ('stalled', 'release') or r.delay <= interval '0' then null
                 else r.delay end as wait,
@@ -51,7 +51,7 @@ begin
                 then q.quarantine end as moves_to
       from r
       left join lateral (select y.max_stalled, y.max_attempts, y.unknown_after, y.quarantine,
-                                y.quarantine_after, y.on_dead
+                                y.quarantine_after
                            from emq.queue y where y.name = r.queue offset 0) q on true
       left join lateral (select y.max_attempts, y.lease_ms, y.task, y.enqueued_at
                            from emq.job y where y.id = r.id offset 0) j on true
@@ -85,7 +85,7 @@ begin
                         else 'pending' end order by m.n),
          array_agg(m.id) filter (where not m.spent and m.moves_to is not null),
          array_agg(m.moves_to) filter (where not m.spent and m.moves_to is not null),
-         bool_or(m.spent and m.on_dead is not null)
+         bool_or(m.spent)
     into v_where, v_moved, v_moved_to, v_hooks
     from m;
 
@@ -94,7 +94,7 @@ begin
       from (select * from unnest(v_moved, v_moved_to) as u (id, queue) order by 1) k
      where j.id = any (array[k.id]);
   end if;
-  if v_hooks then
+  if v_hooks and exists (select from emq.queue q where q.on_dead is not null) then
     perform emq.tell_dead(array(select k.id from unnest(p_runs, v_where) as k (
       id, fence, lease_deadline, claimed_at, attempts, lease_ms, extensions, rank, stalled,
       failures, queue, worker, answer) where k.answer = 'dead'));

@@ -10,8 +10,13 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   s jsonb := p_settings;
+  v_broken text;
+  v_said text;
 begin
   perform emq.refuse_settings(s, array['retention', 'audit_retention', 'export_first']);
+  if s @? 'strict $.* ? (@.type() == "object" || @.type() == "array")' then
+    raise exception using errcode = 'data_exception', message = 'one value is needed for each name';
+  end if;
   update emq.meta m set
     retention = case when s ? 'retention' then coalesce((s ->> 'retention')::interval, '30 days')
                      else m.retention end,
@@ -21,7 +26,11 @@ begin
       then coalesce((s ->> 'export_first')::boolean, false) else m.export_first end;
   insert into emq.audit (verb, label, detail) values ('configure', p_label, s);
 exception when data_exception or check_violation then
-  raise exception 'emq: a setting of the ledger cannot be: %', sqlerrm
+  get stacked diagnostics v_broken = constraint_name;
+  select obj_description(c.oid, 'pg_constraint') into v_said
+    from pg_constraint c
+   where c.conname = v_broken and c.conrelid in ('emq.queue'::regclass, 'emq.meta'::regclass);
+  raise exception 'emq: a setting of the ledger cannot be: %', coalesce(v_said, sqlerrm)
     using errcode = 'EQ006', hint = 'Look at the settings that were given: ' || s::text;
 end $$;
 revoke all on function emq.set_ledger from public;

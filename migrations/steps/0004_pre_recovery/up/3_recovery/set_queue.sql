@@ -13,12 +13,17 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   s jsonb := p_settings;
+  v_broken text;
+  v_said text;
 begin
   perform emq.refuse_new(p_queue, '{}');
   perform emq.refuse_settings(s, array[
     'lease', 'max_attempts', 'max_stalled', 'max_active', 'retention', 'cancelled_retention',
     'dead_retention', 'replay_within', 'unknown_after', 'quarantine', 'quarantine_after', 'on_dead',
     'on_dead_queue']);
+  if s @? 'strict $.* ? (@.type() == "object" || @.type() == "array")' then
+    raise exception using errcode = 'data_exception', message = 'one value is needed for each name';
+  end if;
   insert into emq.queue (name) values (p_queue) on conflict on constraint queue_pk do nothing;
   update emq.queue q set
     lease = case when s ? 'lease' then coalesce((s ->> 'lease')::interval, '30 s') else q.lease end,
@@ -43,9 +48,18 @@ begin
     on_dead_queue = case when s ? 'on_dead_queue' then s ->> 'on_dead_queue'
                          else q.on_dead_queue end
    where q.name = p_queue;
+  if exists (select from emq.queue q where q.name = p_queue and q.quarantine is not null
+               and coalesce(q.quarantine_after, 2) >= q.max_stalled) then
+    raise exception using errcode = 'check_violation', constraint = 'queue_quarantine_after_ck',
+      message = 'jobs of the queue would be dead before they are lost often enough';
+  end if;
   insert into emq.audit (verb, queue, label, detail) values ('configure', p_queue, p_label, s);
 exception when data_exception or check_violation then
-  raise exception 'emq: a setting of the queue % cannot be: %', p_queue, sqlerrm
+  get stacked diagnostics v_broken = constraint_name;
+  select obj_description(c.oid, 'pg_constraint') into v_said
+    from pg_constraint c
+   where c.conname = v_broken and c.conrelid in ('emq.queue'::regclass, 'emq.meta'::regclass);
+  raise exception 'emq: a setting of the queue % cannot be: %', p_queue, coalesce(v_said, sqlerrm)
     using errcode = 'EQ006', hint = 'Look at the settings that were given: ' || s::text;
 end $$;
 revoke all on function emq.set_queue from public;

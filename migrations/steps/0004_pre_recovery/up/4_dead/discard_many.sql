@@ -31,8 +31,9 @@ begin
   ), d as (
     delete from emq.dead d using x where d.id = any (array[x.id]) returning d.*
   ), i as (
-    insert into emq.archive (id, finished_at, attempts, stalled, failures, status, queue)
-    select d.id, clock_timestamp(), d.attempts, d.stalled, d.failures, 'discarded', d.queue from d
+    insert into emq.archive (id, finished_at, attempts, stalled, failures, status, queue, worker)
+    select d.id, clock_timestamp(), d.attempts, d.stalled, d.failures, 'discarded', d.queue, d.worker
+      from d
   ), u as (
     insert into emq.audit (verb, queue, id, label, detail)
     select 'discard', d.queue, d.id, p_reason,

@@ -27,6 +27,10 @@ begin
     raise exception 'emq: % is no way to adopt a database', quote_nullable(left(p_what, 100))
       using errcode = 'EQ006', hint = 'Say run, hold or discard.';
   end if;
+  if p_environment = '' then
+    raise exception 'emq: an environment has a name that is not empty'
+      using errcode = 'EQ006', hint = 'Give null for no tag.';
+  end if;
   cancelled := 0;
   discarded := 0;
   paused := '{}';
