@@ -38,6 +38,10 @@ class Executor(Protocol):
     def occupied(self) -> int:
         """Slots in use, spoken for, or not usable now."""
 
+    @property
+    def inside(self) -> int:
+        """Runs in the worker's own process that have not ended: each of them may end it."""
+
     def start(self) -> None:
         """Get ready; called once, before everything else."""
 

@@ -42,7 +42,8 @@ class Held:
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._entries: set[Entry] = set()
-        self._last_chances: set[Entry] = set()
+        self._last_chance: Entry | None = None
+        self._last_chance_begun: float | None = None
         self._version = 0
         self._keeping = True
         self._alarms = {"keeper": _NEVER, "watch": _NEVER}
@@ -84,22 +85,30 @@ class Held:
             if any(alarm > soonest for alarm in self._alarms.values()):
                 self._poke()
 
-    def mark(self, entries: Iterable[Entry]) -> None:
-        """These are dead letters if they are lost once more: see `careful`."""
+    def mark(self, entry: Entry) -> None:
+        """This one, of all that are held, is a dead letter if it is lost once more."""
         with self._lock:
-            self._last_chances.update(self._entries.intersection(entries))
+            if entry in self._entries:
+                self._last_chance, self._last_chance_begun = entry, None
 
     @property
-    def careful(self) -> bool:
-        """Whether the end of this process would make a dead letter of a job that is held."""
+    def last_chance(self) -> Entry | None:
+        """The job of which the end of this worker would make a dead letter, while it is held."""
         with self._lock:
-            return bool(self._last_chances)
+            return self._last_chance
+
+    @property
+    def last_chance_begun(self) -> float | None:
+        """When its handler was called, or sent to a process, by the monotonic clock."""
+        with self._lock:
+            return self._last_chance_begun
 
     def remove(self, entry: Entry) -> None:
         """Settled, or not ours any more."""
         with self._lock:
             self._entries.discard(entry)
-            self._last_chances.discard(entry)
+            if self._last_chance is entry:
+                self._last_chance = None
             _answer(entry, "lost")
 
     def drop(self, entry: Entry) -> None:
@@ -120,6 +129,8 @@ class Held:
         with self._lock:
             if entry.decided or entry.lost:
                 return False
+            if self._last_chance is entry:
+                self._last_chance_begun = monotonic()
             timeout = entry.handler.timeout if entry.handler else None
             if timeout is not None:
                 entry.timeout_at = monotonic() + timeout.total_seconds()

@@ -28,6 +28,11 @@ class InProcess:
         """Slots in use or spoken for."""
         return self._threads.occupied + self._loop.occupied
 
+    @property
+    def inside(self) -> int:
+        """All of them."""
+        return self.occupied
+
     def start(self) -> None:
         """Start the threads; the loop is started for the first that needs it."""
         self._threads.start()

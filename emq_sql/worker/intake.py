@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from emq_sql.worker.alone import Alone
 from emq_sql.worker.chances import Chances
 from emq_sql.worker.endings import Ending, Released
 from emq_sql.worker.entry import Entry
@@ -12,7 +13,6 @@ from emq_sql.worker.executor import Executor
 from emq_sql.worker.expiry import unfit
 from emq_sql.worker.held import Held
 from emq_sql.worker.records import about
-from emq_sql.worker.sheltered import Sheltered
 from emq_sql.worker.telling import tell
 from emq_sql.worker.unknown import Unknown, unknown_task
 
@@ -23,8 +23,8 @@ class Intake:
     """Holds them and has them run, or gives them back.
 
     A job that has expired is not run, nor one of an unknown task: it waits, at no cost, and the log
-    says so. Where there is a `Sheltered` executor, jobs on their last chance are found out before
-    anything is begun.
+    says so. Jobs on their last chance are found out before anything is begun, and `alone` says what
+    may be begun with them.
     """
 
     def __init__(
@@ -34,25 +34,30 @@ class Intake:
         settle: Callable[[Entry, Ending], None],
         unknown: Unknown,
         chances: Chances,
+        alone: Alone,
     ) -> None:
         self._held = held
         self._executor = executor
         self._settle = settle
         self._unknown = unknown
         self._chances = chances
+        self._alone = alone
 
     def admit(self, entries: Sequence[Entry]) -> bool:
-        """They run as soon as a slot is free for them; False when some were given back, since what
-        runs in this process might cost them their last chance.
+        """They run as soon as a slot is free for them; False when some were given back, lest one
+        on its last chance is lost with another one.
         """
         self._held.add(entries)
         runnable = [entry for entry in entries if self._is_runnable(entry)]
-        executor = self._executor
-        given_back = self._shelter(runnable, executor) if isinstance(executor, Sheltered) else []
+        last = self._chances.last(runnable)
+        back = self._alone.sort(runnable, last)
+        self._say(last, back)
         for entry in runnable:
-            if entry not in given_back:
-                executor.submit(entry)
-        return not given_back
+            if entry not in back:
+                self._executor.submit(entry)
+            elif self._held.decide(entry):
+                self._settle(entry, back[entry])
+        return not back
 
     def give_back(self, entries: Iterable[Entry]) -> None:
         """They go back to the line, unrun: they came after the claiming had ended."""
@@ -72,22 +77,16 @@ class Intake:
                 log.exception("%s could not be stopped", entry, extra=about(entry.claimed))
                 self._settle(entry, Released())
 
-    def _shelter(self, entries: Sequence[Entry], executor: Sheltered) -> list[Entry]:
-        last = self._chances.last(entries)
-        if not last:
-            return []
-        stays = executor.has_room()
-        if stays:
-            self._held.mark(last)
+    def _say(self, last: Sequence[Entry], back: Mapping[Entry, Ending]) -> None:
         for entry in last:
-            said = "runs in a process of its own" if stays else "is given back until none runs here"
-            log.info(
-                "%s was lost %d times and may not be lost again: it %s",
-                entry, entry.claimed.stalled, said, extra=about(entry.claimed),
-            )  # fmt: skip
-            if not stays and self._held.decide(entry):
-                self._settle(entry, Released())
-        return [] if stays else last
+            if entry not in back:
+                log.info(
+                    "%s was lost %d times and may not be lost again: it runs alone",
+                    entry, entry.claimed.stalled, extra=about(entry.claimed),
+                )  # fmt: skip
+        if back:
+            said = "%d jobs go back to the line, where one that may not be lost again runs alone"
+            log.info(said, len(back))
 
     def _is_runnable(self, entry: Entry) -> bool:
         failed = unfit(entry.claimed)

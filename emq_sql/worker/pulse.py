@@ -118,11 +118,13 @@ class Pulse:
         """A claim was answered, whether there were jobs or not."""
         self._claimed_at = self._clock()
 
-    def works(self, slots: int, used: int, held: int) -> None:
-        """So many of the slots run a handler, and so many jobs are held."""
+    def works(self, slots: int, used: int, held: int, *, closed: bool = False) -> None:
+        """So many of the slots run a handler, and so many jobs are held; `closed` when none of the
+        other slots may run one now.
+        """
         was = self._work
         # A slot that a hung handler keeps, or whose process is gone, is no work.
-        busy = used >= slots and held > 0
+        busy = (used >= slots or closed) and held > 0
         busy_at = self._clock() if busy or was.busy else was.busy_at
         self._work = _Work(slots, used, held, busy, busy_at)
 

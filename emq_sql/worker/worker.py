@@ -16,6 +16,7 @@ from emq_sql.job import Answer, Claimed, Lease
 from emq_sql.protocol import claiming
 from emq_sql.protocol.link import Connect, Link
 from emq_sql.rules.verdict import Completed
+from emq_sql.worker.alone import Alone
 from emq_sql.worker.bell import Bell
 from emq_sql.worker.chances import Chances
 from emq_sql.worker.claiming import Claimer, Request
@@ -34,7 +35,6 @@ from emq_sql.worker.pulse import Pulse
 from emq_sql.worker.records import about
 from emq_sql.worker.settings import WorkerSettings
 from emq_sql.worker.settling import Settler
-from emq_sql.worker.sheltered import Sheltered
 from emq_sql.worker.trying import Trying
 from emq_sql.worker.unknown import Unknown
 from emq_sql.worker.watch import Watch
@@ -85,7 +85,10 @@ class Worker:
         self._claimer = Claimer(settings, schema, handlers)
         self._unknown = Unknown(self.pulse)
         chances = Chances(self._link, schema)
-        self._intake = Intake(self._held, self._executor, self._ended, self._unknown, chances)
+        self._alone = Alone(self._held, self._executor, burst=settings.burst)
+        self._intake = Intake(
+            self._held, self._executor, self._ended, self._unknown, chances, self._alone
+        )
         self._presence = Presence(schema, self.name, settings)
         self._trying = Trying()
         self._drain_by: float | None = None
@@ -188,7 +191,9 @@ class Worker:
 
     def _read_inbox(self, until: float | None) -> None:
         pause = self._pause(until)
-        self.pulse.works(self._settings.slots, self._executor.occupied, len(self._held))
+        closed = self._alone.not_before() is not None
+        used = self._executor.occupied
+        self.pulse.works(self._settings.slots, used, len(self._held), closed=closed)
         self.pulse.beat("main", pause, self._trying.trouble)
         try:
             item = self._inbox.get(timeout=pause)
@@ -216,7 +221,7 @@ class Worker:
         now = monotonic()
         claiming = self._free() > 0
         due = min(self._settler.next_due(), self._claimer.next_due(claiming=claiming))
-        due = max(min(due, self._calm_by() or due), self._trying.again_at)
+        due = max(min(due, self._alone.not_before() or due), self._trying.again_at)
         if until is not None:
             due = min(due, until)
         return max(min(due - now, LONGEST_WAIT), 0.0)
@@ -252,14 +257,10 @@ class Worker:
         slots = self._settings.slots
         if self._drain_by is not None or not self._held.keeping or self._settler.busy > slots:
             return 0
-        if self._calm_by() is not None:
+        if self._alone.not_before() is not None:
             return 0
         unsettled = len(self._settler) - self._settler.busy - completing
-        return slots - self._executor.occupied - max(unsettled, 0)
-
-    def _calm_by(self) -> float | None:
-        executor = self._executor
-        return executor.waits_until() if isinstance(executor, Sheltered) else None
+        return self._alone.most(slots - self._executor.occupied - max(unsettled, 0))
 
     def _claim(self, request: Request, batch: Sequence[Settlement]) -> None:
         crash_point("before-claim")
@@ -300,7 +301,7 @@ class Worker:
 
     def _take_in(self, entries: Sequence[Entry]) -> None:
         if self._drain_by is None:
-            if not self._intake.admit(entries):  # they wait for this worker or another one
+            if not self._intake.admit(entries):  # some wait for this worker or another one
                 self._claimer.rung(None)
         else:  # the claiming had ended before the answer came
             self._intake.give_back(entries)

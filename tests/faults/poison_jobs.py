@@ -10,6 +10,7 @@ import os
 import signal
 import time
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, NoReturn
 
 import psycopg
@@ -40,16 +41,18 @@ def innocent(job: Job, seconds: float = 0.01) -> str:
 
 
 def poison(
-    job: Job, how: str, times: int = 1_000_000, after: float = 0.0, key: str | None = None
-) -> dict[str, Any]:
-    """Ends its process in so many of its runs, then tells what it knows of them. With a key it
-    waits until the test has written that into `go`.
+    job: Job, how: str, times: int = 1_000_000, after: float = 0.0, key: str | None = None,
+    rest: float = 0.0,
+) -> dict[str, Any]:  # fmt: skip
+    """Ends its process in so many of its runs, then tells what it knows of them, after a rest. With
+    a key it waits until the test has written that into `go`.
     """
     _starts(job)
     if job.stalled < times:
         time.sleep(after)
         _wait_for(key)
         _end(how)
+    time.sleep(rest)
     return {
         "queue": job.queue, "stalled": job.stalled, "failures": job.failures, "pid": os.getpid(),
     }  # fmt: skip
@@ -66,6 +69,8 @@ def _end(how: str) -> NoReturn:
         os._exit(3)
     if how == "segfault":
         ctypes.string_at(0)
+    if how == "worker" and b"tests.faults.child" in Path("/proc/self/cmdline").read_bytes():
+        os.kill(os.getppid(), signal.SIGKILL)  # else this process is the worker
     if how == "memory":
         # The kernel kills who asks for memory that there is not. To have that happen, all of the
         # machine's would have to be taken: this one takes some, and is killed by its own hand.

@@ -70,8 +70,8 @@ def test_poison_jobs_of_all_kinds_at_once_cost_no_innocent(field: ForkedField) -
     for n in range(INNOCENT):
         innocent += field.enqueue("innocent")
         if n % max(INNOCENT // 3, 1) in {3, 4}:  # two at a time: one dies at once, one a bit later
-            after = 0.15 * (n % 2)
-            poison += field.enqueue("poison", how=DEATHS[n % 3], after=after)
+            how = [*DEATHS, "worker"][len(poison) % 4]
+            poison += field.enqueue("poison", how=how, after=0.15 * (n % 2))
     supervisor = Supervisor(field, workers=2, lease=LEASE, apart=True)
     supervisor.until("select count(*) = %s from emq.archive", len(innocent))
     supervisor.until("select count(*) = %s from emq.dead", len(poison))
@@ -80,6 +80,23 @@ def test_poison_jobs_of_all_kinds_at_once_cost_no_innocent(field: ForkedField) -
     most = "select max(n) from (select count(*) as n from started group by job) s"
     assert field.one(most) <= 3  # fewer, if another one killed it before it had begun
     assert_all_completed(field, innocent)
+
+
+def test_what_kills_its_worker_costs_no_other_job_that_is_on_its_last_chance(
+    field: ForkedField,
+) -> None:
+    (killer,) = field.enqueue("poison", how="worker")
+    others = field.enqueue("poison", 2, how="kill", times=2, rest=0.5)
+    lose(field, 2)
+    others += field.enqueue("poison", how="worker", times=1)  # it begins when they may, not sooner
+    supervisor = Supervisor(field, lease=LEASE, apart=True)
+    supervisor.until("select count(*) = %s from emq.archive", len(others))
+    supervisor.until("select count(*) = 1 from emq.dead")
+    assert field.rows("select id, stalled from emq.dead") == [(killer, 3)]
+    assert sorted(field.rows("select id, stalled from emq.archive")) == sorted(
+        (job, stalled) for job, stalled in zip(others, (2, 2, 1), strict=True)
+    )
+    assert supervisor.deaths == 2
 
 
 def test_a_job_on_its_last_chance_is_not_held_where_another_one_may_end_the_process(

@@ -26,6 +26,7 @@ from emq_sql.worker.handler import Handler
 from emq_sql.worker.held import Held
 from emq_sql.worker.inprocess import InProcess
 from emq_sql.worker.processes.apart import Apart
+from emq_sql.worker.processes.pool import Processes
 from emq_sql.worker.settings import WorkerSettings
 from emq_sql.worker.sheltered import Sheltered
 from emq_sql.worker.worker import Worker
@@ -36,6 +37,7 @@ from tests.worker.processes.jobs import HANDLERS
 from tests.worker.processes.runner import CHILD
 
 REST = 0.3
+SOME_POLLS = "select clock_timestamp() > enqueued_at + interval '300 ms' from emq.job where id = %s"
 BROKEN = [sys.executable, "-c", "raise SystemExit('broken on purpose')"]
 
 
@@ -46,11 +48,13 @@ class House:
         self.field = field
         self.threads: list[tuple[Worker, threading.Thread]] = []
 
-    def start(self, child: Sequence[str] = CHILD, patience: float = 10.0, **given: Any) -> Worker:
+    def start(self, child: Sequence[str] = CHILD, **given: Any) -> Worker:
         def executor(held: Held, ended: Ended) -> Executor:
+            if settings.processes:
+                return Processes(child, settings.processes, held, ended, lambda: worker)
             near = InProcess(settings.slots, held, complete, ended)
             apart = Apart(child, 2, held, ended, lambda: worker, near.submit, REST)
-            return Sheltered(near, apart, held, patience)
+            return Sheltered(near, apart, held)
 
         def complete(handle: object, lease: Lease, result: object) -> None:
             complete_in(handle, "emq", lease, result)
@@ -88,13 +92,20 @@ def house(db: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Itera
 
 def lost(field: Field, task: str, **given: Any) -> UUID:
     """A job whose first claimer was never heard of again: another loss would be its last."""
-    with field.reader.transaction():  # so that no worker sees it before
-        (job,) = field.enqueue(task, **given)
-        claimed = field.rows("select id from emq.claim('default', 1, 'gone', 7, '200 ms')")
-    assert claimed == [(job,)]
-    field.until("select lease_deadline < clock_timestamp() from emq.active where id = %s", job)
-    assert field.rows("select recovered from emq.reap(100)") == [(1,)]
+    (job,) = all_lost(field, task, 1, **given)
     return job
+
+
+def all_lost(field: Field, task: str, n: int, **given: Any) -> list[UUID]:
+    """So many of them."""
+    with field.reader.transaction():  # so that no worker sees them before
+        jobs = field.enqueue(task, n, **given)
+        claimed = field.rows("select id from emq.claim('default', %s, 'gone', 7, '200 ms')", n)
+    assert sorted(claimed) == sorted((job,) for job in jobs)
+    over = "select bool_and(lease_deadline < clock_timestamp()) from emq.active where id = any(%s)"
+    field.until(over, jobs)
+    assert field.rows("select recovered from emq.reap(100)") == [(n,)]
+    return jobs
 
 
 def children() -> list[psutil.Process]:
@@ -136,8 +147,9 @@ def test_a_process_is_started_for_such_a_job_and_ends_after_a_rest(house: House)
 
 
 def test_as_long_as_one_is_held_nothing_else_is_begun_in_the_workers_own_process(
-    house: House,
+    house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("emq_sql.worker.alone.ALONE", 0.0)
     field = house.field
     house.start(concurrency=4)
     last = lost(field, "hold", key="last")
@@ -156,6 +168,39 @@ def test_as_long_as_one_is_held_nothing_else_is_begun_in_the_workers_own_process
     assert pid_of(field, after) == os.getpid()
 
 
+def test_in_the_first_of_its_run_nothing_else_is_claimed(house: House) -> None:
+    field = house.field
+    house.start(concurrency=4, poll=timedelta(seconds=0.05))
+    last = lost(field, "hold", key="last")
+    assert begun(field, last) != os.getpid()
+    (fresh,) = field.enqueue("pid", _priority=0)
+    field.until(SOME_POLLS, fresh)
+    assert field.rows("select id from emq.active") == [(last,)]
+    field.let_go("last")
+    assert pid_of(field, fresh) == os.getpid()
+
+
+@pytest.mark.parametrize("slots", [{"concurrency": 4}, {"processes": 2}], ids=str)
+def test_two_are_never_run_together_and_others_get_through_meanwhile(
+    house: House, monkeypatch: pytest.MonkeyPatch, slots: dict[str, Any]
+) -> None:
+    monkeypatch.setattr("emq_sql.worker.alone.ALONE", 0.0)
+    monkeypatch.setattr("emq_sql.worker.alone._FIRST", 0.2)
+    field = house.field
+    both = all_lost(field, "hold", 2, key="last")
+    house.start(**slots)
+    field.until_started(1)
+    field.until("select exists (select from emq.attempt where how = 'snoozed')")
+    (other,) = field.enqueue("pid")
+    assert pid_of(field, other) != os.getpid()
+    assert field.one("select count(*) from started") == 1
+    field.let_go("last")
+    promoted = "select count(*) = 3 from emq.archive, (select emq.promote(10) offset 0) p"
+    field.until(promoted)
+    counts = "select stalled, failures from emq.archive where id = any(%s)"
+    assert field.rows(counts, both) == [(1, 0)] * 2
+
+
 def test_one_that_comes_while_a_handler_runs_here_is_given_back_until_that_has_ended(
     house: House,
 ) -> None:
@@ -166,10 +211,7 @@ def test_one_that_comes_while_a_handler_runs_here_is_given_back_until_that_has_e
     last = lost(field, "pid")
     field.until("select exists (select from emq.attempt where id = %s and how = 'released')", last)
     (fresh,) = field.enqueue("pid", _priority=0)
-    some_polls = (
-        "select clock_timestamp() > enqueued_at + interval '300 ms' from emq.job where id = %s"
-    )
-    field.until(some_polls, fresh)
+    field.until(SOME_POLLS, fresh)
     assert {job for (job,) in field.rows("select id from emq.pending")} == {last, fresh}
     field.let_go("here")
     assert pid_of(field, last) != os.getpid()
@@ -181,9 +223,12 @@ def test_one_that_comes_while_a_handler_runs_here_is_given_back_until_that_has_e
     ]  # fmt: skip
 
 
-def test_for_a_handler_that_runs_long_it_is_not_waited_for_ever(house: House) -> None:
+def test_for_a_handler_that_runs_long_it_is_not_waited_for_ever(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("emq_sql.worker.alone.PATIENCE", 0.2)
     field = house.field
-    house.start(patience=0.2)
+    house.start()
     (here,) = field.enqueue("hold", key="here")
     assert begun(field, here) == os.getpid()
     last = lost(field, "pid")
