@@ -41,6 +41,8 @@ DAYS = {
     "goes_at": "goes at", "exported": "exported",
 }  # fmt: skip
 
+_ANSWER = 2.0  # seconds for the server to say that it has taken too long
+
 _timeout_option = click.option(
     "--timeout", default="10s", show_default=True, help="How long the question may take."
 )
@@ -88,9 +90,9 @@ def search(
     if before is not None:
         wanted["finished_before"] = instant(before, "--before")
     with ledger_of(dsn, schema) as (conn, where):
-        rows = kept.search(
-            conn, where, cast(kept.Wanted, wanted), limit, written(timeout, "--timeout")
-        )
+        may_take = written(timeout, "--timeout")
+        with conn.within(may_take.total_seconds() + _ANSWER):
+            rows = kept.search(conn, where, cast(kept.Wanted, wanted), limit, may_take)
     show(rows, FOUND, as_json=as_json)
     if len(rows) == limit and not as_json:
         click.echo(f"The newest {limit}; there may be more (--before, --limit).", err=True)
@@ -118,7 +120,9 @@ def as_of(
     at = instant(said["instant"], "INSTANT")
     within: timedelta = written(longest, "--longest")
     with ledger_of(dsn, schema) as (conn, where):
-        rows = kept.as_of(conn, where, at, limit, within, written(timeout, "--timeout"))
+        may_take = written(timeout, "--timeout")
+        with conn.within(may_take.total_seconds() + _ANSWER):
+            rows = kept.as_of(conn, where, at, limit, within, may_take)
     show(rows, IN_FLIGHT, as_json=as_json)
 
 

@@ -10,13 +10,15 @@ from typing import Self
 import click
 
 from emq_sql.cli.stopping import stoppable
+from emq_sql.errors import EmqError
 
 
 class Batches:
     """Counts what is done, and says so on standard error while that is a terminal.
 
-    The first Ctrl-C lets the batch under way come to its end; a second one breaks it off, which
-    takes it back. `stopped` says whether there was one.
+    The first Ctrl-C lets the batch under way come to its end, if that does not take long; a second
+    one breaks it off, which takes it back. `stopped` says whether there was one. Broken off, or by
+    trouble, it says how far it came.
     """
 
     def __init__(self, what: str) -> None:
@@ -51,3 +53,5 @@ class Batches:
         self._open.close()
         if self._shown:
             click.echo("", err=True)
+        if self.done and isinstance(error, (EmqError, KeyboardInterrupt)):
+            click.echo(f"{self._what}: {self.done:,} before this.", err=True)

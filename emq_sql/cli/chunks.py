@@ -65,7 +65,7 @@ def run(
                 chunk = next(chunks)
             except StopIteration:
                 return done, False
-            except EmqError:
+            except (EmqError, KeyboardInterrupt):
                 if done is not None:
                     told = f"{what} {count(done):,} of {all_of_them:,} before this:"
                     click.echo(told, err=True)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import click
-import psycopg
 
-from emq_sql.app import EMQ
-from emq_sql.errors import AppFailed, BadInput, BadSetting, EmqError
+from emq_sql.cli.stopping import interruptible
+from emq_sql.cli.watching import watched
+from emq_sql.errors import AppFailed, BadInput, BadSetting, DatabaseTrouble, EmqError
 from emq_sql.protocol import connecting
+from emq_sql.protocol.bounded import BoundedConnection, NoAnswer
+from emq_sql.rules import names
+from emq_sql.rules.durations import duration
 from emq_sql.rules.printable import printable
 
 INTERRUPTED = 130  # as the shell says it of a program that SIGINT ended
+PATIENCE = 60.0  # seconds that a statement may take, if nothing else is said
+_GOES_ON = "Repeated, what works in steps goes on where it was."
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -61,16 +67,34 @@ def limit_option(command: F) -> F:
 
 
 @contextmanager
-def ledger_of(dsn: str | None, schema: str) -> Iterator[tuple[psycopg.Connection[Any], str]]:
-    """A connection of one's own to the ledger that the options name, and its schema."""
+def ledger_of(dsn: str | None, schema: str) -> Iterator[tuple[BoundedConnection, str]]:
+    """A connection of one's own to the ledger that the options name, and its schema.
+
+    What is asked on it is answered within --patience, or ends, but for statements that say
+    themselves that they may take longer. Ctrl-C ends what is asked at once.
+    """
     if not dsn:
         raise BadSetting("No database is set.", hint="Give --dsn or set EMQ_DSN.")
-    app = EMQ(dsn, schema=schema)
-    conn = connecting.dedicated(app.engine)
+    where = names.schema_name(schema)
+    # It tells what became of its statements when they are broken off; we tell it in our own words.
+    logging.getLogger("psycopg").addHandler(logging.NullHandler())
+    conn = connecting.bounded(dsn, patience())
     try:
-        yield conn, app.schema
+        with interruptible(conn), watched(conn, dsn):
+            yield conn, where
+    except DatabaseTrouble as error:
+        if not isinstance(error.__cause__, NoAnswer):
+            raise
+        hint = f"{error.hint or _GOES_ON} emq --patience SECONDS waits longer."
+        raise type(error)(error.what, hint=hint) from error.__cause__
     finally:
         conn.close()
+
+
+def patience() -> float:
+    """Seconds that a statement may take, as `emq --patience` says."""
+    given = click.get_current_context().find_root().params.get("patience", PATIENCE)
+    return duration(given, "--patience").total_seconds()
 
 
 class Told(click.Group):

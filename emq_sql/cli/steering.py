@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from typing import Any
 
 import click
-import psycopg
 
 from emq_sql.cli.context import database_options, json_option, ledger_of
 from emq_sql.cli.output import show_one
-from emq_sql.errors import BadPayload, EmqError
+from emq_sql.errors import Ambiguous, BadPayload, EmqError
 from emq_sql.job import NewJob
 from emq_sql.minting import new_id
 from emq_sql.protocol import bell, enqueueing, upkeep
+from emq_sql.protocol.bounded import BoundedConnection
 from emq_sql.rules import ids, names, payload
 from emq_sql.rules.durations import duration
 from emq_sql.tasks import checked_budget, checked_lease, checked_priority
 
+_RING = 5.0  # seconds; a hint that comes later is worth nothing
 _EXAMPLE = "Write for example '{\"order_id\": 42}'."
 
 
@@ -55,7 +55,11 @@ def enqueue(
         lease=None if lease is None else checked_lease(lease),
     )
     with ledger_of(dsn, schema) as (conn, where):
-        answer = enqueueing.enqueue(conn, where, names.queue_name(queue), new, own=True)
+        try:
+            answer = enqueueing.enqueue(conn, where, names.queue_name(queue), new, own=True)
+        except Ambiguous as error:
+            hint = f"Repeat it with --job-id {new.id}: it is added once."
+            raise Ambiguous(error.what, hint=hint) from error.__cause__
         if answer.status == "enqueued":
             _ring(conn, where, queue)
     show_one({"id": answer.id, "status": answer.status}, as_json=as_json)
@@ -107,7 +111,7 @@ def resume(dsn: str | None, schema: str, label: str | None, as_json: bool, queue
     show_one({"queue": queue, "paused": False}, as_json=as_json)
 
 
-def _ring(conn: psycopg.Connection[Any], schema: str, queue: str) -> None:
+def _ring(conn: BoundedConnection, schema: str, queue: str) -> None:
     """Wake who waits; what was done is done, whether that is heard or not."""
-    with suppress(EmqError):
+    with suppress(EmqError), conn.within(min(conn.limit, _RING)):
         bell.ring_parked(conn, schema, [queue])

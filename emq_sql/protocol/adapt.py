@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 import psycopg
@@ -14,7 +15,7 @@ from psycopg.rows import tuple_row
 from sqlalchemy.engine import Connection
 
 from emq_sql.errors import UnsupportedHandle
-from emq_sql.protocol.troubles import found
+from emq_sql.protocol.troubles import found, named
 
 Row = TypeVar("Row")
 
@@ -76,6 +77,19 @@ def driver_of(connection: Connection) -> psycopg.Connection[Any]:
 def commits_by_itself(conn: psycopg.Connection[Any]) -> bool:
     """Whether the next statement on this connection is a transaction of its own (autocommit)."""
     return conn.autocommit and conn.info.transaction_status == TransactionStatus.IDLE
+
+
+def naming(conn: psycopg.Connection[Any]) -> AbstractContextManager[None]:
+    """`named`, for what changes something: what breaks it off leaves its outcome unknown unless
+    there is a caller's transaction, which ends with it.
+    """
+    return named(own_transaction=commits_by_itself(conn))
+
+
+def committing(conn: psycopg.Connection[Any]) -> AbstractContextManager[None]:
+    """`naming`, around a `conn.transaction()`: its end is a commit unless it is in another one."""
+    idle = conn.info.transaction_status == TransactionStatus.IDLE
+    return named(own_transaction=idle)
 
 
 def cursor(conn: psycopg.Connection[Any]) -> psycopg.Cursor[tuple[Any, ...]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,6 +21,7 @@ from sqlalchemy.engine import Connection as SQLAlchemyConnection
 from emq_sql.errors import BadSetting, UnsupportedHandle
 from emq_sql.protocol import opening
 from emq_sql.protocol.adapt import driver_of
+from emq_sql.protocol.bounded import BoundedConnection
 from emq_sql.protocol.troubles import found, may_not_write
 
 _SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
@@ -28,6 +29,12 @@ _SETTINGS: dict[str, Any] = {
     "prepare_threshold": None, "fallback_application_name": "emq_sql", "client_encoding": "utf8",
 }  # fmt: skip
 _CONNECT_TIMEOUT = 5  # seconds for each address; psycopg's own, 130, outlasts any lease
+# Seconds; and milliseconds for what was sent and never confirmed. A live kernel confirms, however
+# long its server takes.
+_KEEPALIVE: dict[str, Any] = {
+    "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}  # fmt: skip
 _EXAMPLES = 'For example "postgresql://user@host/name" or "host=... dbname=...".'
 
 
@@ -143,6 +150,32 @@ def dedicated(engine: Engine, limit: float = opening.LIMIT) -> psycopg.Connectio
         if driver.info.encoding != "utf-8":  # an engine of the application's own
             driver.execute("set client_encoding to 'UTF8'")
     return driver
+
+
+def bounded(dsn: str, seconds: float) -> BoundedConnection:
+    """A new connection like a `dedicated` one, each of whose statements may take so long.
+
+    It is the kernel that ends those for which there is no limit, when nobody is at the other end.
+    """
+    engine = engine_for(dsn)
+    sqlalchemy.event.listen(engine, "do_connect", _connected)
+    conn = dedicated(engine, min(seconds, opening.LIMIT))
+    assert isinstance(conn, BoundedConnection)
+    conn.bound(seconds)
+    return conn
+
+
+def like(conn: psycopg.Connection[Any], dsn: str) -> psycopg.Connection[Any]:
+    """A new connection there, `bounded` if that one is, else `dedicated`."""
+    if isinstance(conn, BoundedConnection):
+        return bounded(dsn, conn.limit)
+    return dedicated(engine_for(dsn))
+
+
+def _connected(
+    _dialect: object, _record: object, args: Sequence[Any], given: dict[str, Any]
+) -> BoundedConnection:
+    return BoundedConnection.connect(*args, **_KEEPALIVE | given)
 
 
 def _checked_out(engine: Engine) -> SQLAlchemyConnection:

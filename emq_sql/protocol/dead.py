@@ -18,7 +18,7 @@ from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
 from emq_sql.job import Answer
-from emq_sql.protocol.adapt import cursor, legible
+from emq_sql.protocol.adapt import cursor, legible, naming
 from emq_sql.protocol.troubles import named
 
 Row = dict[str, Any]
@@ -107,7 +107,8 @@ def letter(conn: psycopg.Connection[Any], schema: str, job: UUID) -> Row | None:
 def replay_count(conn: psycopg.Connection[Any], schema: str, chosen: Filter) -> ReplayCount:
     """What a replay would do; nothing is done."""
     query = f"select at, replay, permanent, never, too_old from {schema}.replay_count(%s)"
-    return ReplayCount(*_row(conn, query, [Jsonb(dict(chosen))]))
+    (row,) = _rows(conn, query, [Jsonb(dict(chosen))])
+    return ReplayCount(**row)
 
 
 def replay_many(
@@ -159,7 +160,7 @@ def _chunk(conn: psycopg.Connection[Any], query: str, params: list[Any]) -> tupl
 
 
 def _row(conn: psycopg.Connection[Any], query: str, params: list[Any]) -> tuple[Any, ...]:
-    with named(), cursor(conn) as c:
+    with naming(conn), cursor(conn) as c:
         row = c.execute(query.encode(), params).fetchone()
     assert row is not None
     return row

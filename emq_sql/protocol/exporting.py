@@ -15,6 +15,7 @@ import psycopg
 from psycopg.rows import class_row
 
 from emq_sql.protocol.adapt import cursor, legible
+from emq_sql.protocol.bounded import WHOLE_DAY, longer
 from emq_sql.protocol.troubles import named
 
 Kind = Literal["text", "number", "instant", "json"]
@@ -98,7 +99,9 @@ def begin(conn: psycopg.Connection[Any], schema: str, day: date, location: str) 
         f"select status, version, part, rows, written, after_id::text, {_micros('after_at')},"
         f" late, location from {schema}.export_begin(%s, %s)"
     )
-    status, version, part, rows, written, id, at, late, where = _one(conn, query, [day, location])
+    with longer(conn, WHOLE_DAY):  # the rows are counted
+        found = _one(conn, query, [day, location])
+    status, version, part, rows, written, id, at, late, where = found
     after = None if id is None else (id, at)
     return Begun(status, version or 0, part or 0, rows or 0, written or 0, after, bool(late), where)
 
@@ -182,7 +185,8 @@ def retire(
     """Steps of retiring a day, each when it is asked for: its status and the rows that remain."""
     while True:
         query = f"select status, coalesce(remaining, 0) from {schema}.retire(%s, %s)"
-        status, remaining = _one(conn, query, [day, limit])
+        with longer(conn, WHOLE_DAY):  # the rows are counted, by the first step and by the last
+            status, remaining = _one(conn, query, [day, limit])
         yield status, remaining
 
 

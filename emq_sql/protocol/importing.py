@@ -11,6 +11,7 @@ from psycopg import sql
 
 from emq_sql.errors import BadName, BadSetting
 from emq_sql.protocol.adapt import cursor
+from emq_sql.protocol.bounded import WHOLE_DAY, longer
 from emq_sql.protocol.exporting import COLUMNS, Row
 from emq_sql.protocol.troubles import named
 
@@ -74,12 +75,13 @@ def copy(
                     into.write_row(_stored(row))
         came = c.rowcount
         try:
-            c.execute(
-                sql.SQL(
-                    "insert into {} select * from pg_temp.{}"
-                    " on conflict (id, finished_at) do nothing"
-                ).format(table, staged)
-            )
+            with longer(conn, WHOLE_DAY):  # the rows of a day; COPY is bounded buffer by buffer
+                c.execute(
+                    sql.SQL(
+                        "insert into {} select * from pg_temp.{}"
+                        " on conflict (id, finished_at) do nothing"
+                    ).format(table, staged)
+                )
         except psycopg.Error as error:
             if error.sqlstate != _UNDEFINED_CONSTRAINT:
                 raise

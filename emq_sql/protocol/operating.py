@@ -14,8 +14,7 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from emq_sql.job import Answer
-from emq_sql.protocol.adapt import cursor
-from emq_sql.protocol.troubles import named
+from emq_sql.protocol.adapt import cursor, naming
 
 Place = dict[str, Any]  # how far a verb has come: opaque, to be given back to it
 
@@ -121,7 +120,7 @@ def _jsonb(place: Place | None) -> Jsonb | None:
 
 
 def _row(conn: psycopg.Connection[Any], query: str, params: list[Any]) -> tuple[Any, ...]:
-    with named(), cursor(conn) as c:
+    with naming(conn), cursor(conn) as c:
         row = c.execute(query.encode(), params).fetchone()
     assert row is not None
     return row

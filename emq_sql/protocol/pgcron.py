@@ -77,7 +77,7 @@ def elsewhere(conn: psycopg.Connection[Any], database: str) -> psycopg.Connectio
     Raises Retryable when it is not to be had.
     """
     dsn = make_conninfo(conn.info.dsn, password=conn.info.password, dbname=database)
-    return connecting.dedicated(connecting.engine_for(dsn))
+    return connecting.like(conn, dsn)
 
 
 @contextmanager

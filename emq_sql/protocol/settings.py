@@ -10,7 +10,7 @@ from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
 from emq_sql.errors import BadName, BadSetting
-from emq_sql.protocol.adapt import legible
+from emq_sql.protocol.adapt import cursor, legible, naming
 from emq_sql.protocol.troubles import named
 
 # A queue without a row has the defaults of the columns.
@@ -55,7 +55,8 @@ def set_ledger(
 
 def _set(conn: psycopg.Connection[Any], query: str, params: list[Any]) -> None:
     try:
-        _one(conn, query, params)
+        with naming(conn), cursor(conn) as c:
+            c.execute(query.encode(), params)
     except BadName as error:  # EQ006 is the code of both, and the queue's name has been checked
         raise BadSetting(error.what, hint=error.hint) from error.__cause__
 

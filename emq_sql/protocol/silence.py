@@ -37,13 +37,16 @@ class CallLimit:
         self._lock = threading.Lock()
         self._since = _NEVER
         self._limit = _NEVER
+        self._grace = _NEVER
         self._cancelled = False
+        self._canceller: threading.Thread | None = None
         _sentry.watch(self)
 
     def begin(self, limit: float) -> None:
         """A call begins, which may take `limit` seconds."""
         with self._lock:
             self._since, self._limit, self._cancelled = time.monotonic(), limit, False
+            self._grace, self._canceller = _NEVER, None
 
     def end(self) -> None:
         """It has ended, in whichever way."""
@@ -55,9 +58,26 @@ class CallLimit:
         """Whether the newest call was ended because it was past its limit."""
         return self._cancelled
 
+    @property
+    def waits(self) -> float:
+        """Seconds since the call under way has begun; 0 when there is none."""
+        return max(0.0, time.monotonic() - self._since)
+
     def shorten(self, limit: float) -> None:
         """The call under way, if there is one, may take no longer than this in all."""
         self._limit = min(self._limit, limit)  # without the lock: signal handlers come here
+
+    def cut(self, grace: float) -> None:
+        """The call under way ends now, and the connection with it if its server says nothing to
+        that within `grace` seconds.
+        """
+        self._grace = grace
+        self.shorten(self.waits)
+
+    def settle(self) -> None:
+        """Let a cancellation that came too late for its call reach the server before the next."""
+        if (canceller := self._canceller) is not None:
+            canceller.join(CANCEL_PATIENCE)
 
     def close(self) -> None:
         """No call begins any more; the connection is closed by its owner."""
@@ -70,8 +90,11 @@ class CallLimit:
             over = now - self._since - self._limit
             if over > 0 and not self._cancelled:
                 self._cancelled = True
-                threading.Thread(target=self._cancel, name="emq-cancel", daemon=True).start()
-            elif over > min(CANCEL_PATIENCE, self._limit / 2):
+                self._canceller = threading.Thread(
+                    target=self._cancel, name="emq-cancel", daemon=True
+                )
+                self._canceller.start()
+            elif over > min(CANCEL_PATIENCE, self._limit / 2, self._grace):
                 with contextlib.suppress(OSError):
                     self._socket.shutdown(socket.SHUT_RDWR)
 

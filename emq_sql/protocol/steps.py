@@ -21,6 +21,8 @@ from psycopg.rows import tuple_row
 
 from emq_sql.errors import Refused, SchemaMissing, SchemaTooNew, SchemaTooOld, StepOutOfOrder
 from emq_sql.protocol import troubles
+from emq_sql.protocol.adapt import committing
+from emq_sql.protocol.bounded import longer
 from emq_sql.rules import names
 
 Direction = Literal["up", "down"]
@@ -176,7 +178,7 @@ def downgrade(
     if to >= have:
         return []
     needing = _needing("the owner of the ledger", "downgrade")
-    with needing, troubles.named(), conn.transaction(), psycopg.Cursor(conn) as cursor:
+    with needing, committing(conn), conn.transaction(), psycopg.Cursor(conn) as cursor:
         if discard_jobs:
             cursor.execute("select set_config(%s, 'on', true)", [f"{schema}.discard_jobs"])
         return _apply(conn, path(have, to, schema))
@@ -198,8 +200,9 @@ def _needing(right: str, command: str) -> Iterator[None]:
 
 def _apply(conn: psycopg.Connection, rendered: list[tuple[Step, str]]) -> list[int]:
     for _, text in rendered:
-        with troubles.named(), conn.transaction(), psycopg.Cursor(conn) as cursor:
-            cursor.execute(text.encode())
+        with committing(conn), conn.transaction(), longer(conn, None):
+            # It takes as long as the tables are large: who waits may end it, and no limit of ours.
+            psycopg.Cursor(conn).execute(text.encode())
     return [step.number for step, _ in rendered]
 
 
@@ -236,5 +239,5 @@ def apply_roles(conn: psycopg.Connection, *, schema: str = "emq", prefix: str = 
     Raises Refused without the right to make roles, or to grant on the ledger.
     """
     needing = _needing("CREATEROLE and the owner of the ledger", "roles")
-    with needing, troubles.named(), conn.transaction(), psycopg.Cursor(conn) as cursor:
+    with needing, committing(conn), conn.transaction(), psycopg.Cursor(conn) as cursor:
         cursor.execute(roles_script(schema=schema, prefix=prefix).encode())

@@ -29,6 +29,7 @@ from emq_sql.errors import (
     StepOutOfOrder,
     UnsupportedHandle,
 )
+from emq_sql.protocol.bounded import NoAnswer
 
 OURS: dict[str, type[EmqError]] = {
     "EQ001": LeaseLost,
@@ -52,7 +53,7 @@ _FAILED_TRANSACTION = "25P02"
 _ENCODING_CODES = ("22P05", "22021")
 _DATA_CLASSES = ("22", "54")  # data exceptions; over a limit of the server
 _CHECK = "23514"
-_ASK = "Whether it took place is unknown: ask, or repeat it by id."
+_ASK = "Whether it took place is unknown: ask, or repeat it (an enqueue by its id)."
 _WRITABLE = (
     "A standby, or read-only by a setting of the transaction, role or database: nothing was done,"
     " and the call may be repeated where it may write."
@@ -147,6 +148,16 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?', '!')) else '.'}"
 
 
+def _lost(error: psycopg.Error, what: str, own_transaction: bool) -> EmqError:
+    if not isinstance(error, psycopg.OperationalError):
+        return Refused(what, hint="This is a mistake in the call, not in the database.")
+    if isinstance(error, NoAnswer) and (error.undone or not own_transaction):
+        return Retryable(what)
+    if own_transaction:
+        return Ambiguous(what, hint=_ASK)
+    return Retryable(what, hint="The connection was lost and the transaction with it.")
+
+
 def translate(error: psycopg.Error, *, own_transaction: bool = False) -> EmqError:
     """Our error for one of psycopg's."""
     state = error.sqlstate
@@ -154,11 +165,7 @@ def translate(error: psycopg.Error, *, own_transaction: bool = False) -> EmqErro
     if state in OURS:
         return OURS[state](what, hint=error.diag.message_hint)
     if state is None or state.startswith("08"):
-        if not isinstance(error, psycopg.OperationalError):
-            return Refused(what, hint="This is a mistake in the call, not in the database.")
-        if own_transaction:
-            return Ambiguous(what, hint=_ASK)
-        return Retryable(what, hint="The connection was lost and the transaction with it.")
+        return _lost(error, what, own_transaction)
     if state == _UNKNOWN or (own_transaction and state in _GONE):
         return Ambiguous(what, hint=_ASK)
     if state == _READ_ONLY:

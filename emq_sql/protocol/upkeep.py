@@ -10,8 +10,7 @@ from uuid import UUID
 import psycopg
 
 from emq_sql.job import Maintained, Reaped, Tidied
-from emq_sql.protocol.adapt import cursor
-from emq_sql.protocol.troubles import named
+from emq_sql.protocol.adapt import cursor, naming
 
 
 def reap(conn: psycopg.Connection[Any], schema: str, limit: int = 500) -> Reaped:
@@ -113,7 +112,7 @@ def worker_gone(conn: psycopg.Connection[Any], schema: str, name: str) -> None:
 
 
 def _row(conn: psycopg.Connection[Any], query: str, params: list[Any]) -> tuple[Any, ...]:
-    with named(), cursor(conn) as c:
+    with naming(conn), cursor(conn) as c:
         row = c.execute(query.encode(), params).fetchone()
     assert row is not None
     return row

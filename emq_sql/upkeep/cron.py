@@ -12,6 +12,7 @@ import psycopg
 
 from emq_sql.errors import BadSetting, EmqError, NoPgCron
 from emq_sql.protocol import connecting, pgcron, rights, steps
+from emq_sql.protocol.adapt import committing
 from emq_sql.upkeep import crontab
 from emq_sql.upkeep.crontab import Kind, Wanted
 
@@ -100,16 +101,12 @@ def _connection(
     if cron_dsn is None and pgcron.version(ledger) is not None:
         yield ledger
         return
-    conn = _elsewhere(ledger, database) if cron_dsn is None else _named(cron_dsn)
+    conn = _elsewhere(ledger, database) if cron_dsn is None else connecting.like(ledger, cron_dsn)
     try:
         yield conn
     finally:
         if conn is not ledger:
             conn.close()
-
-
-def _named(cron_dsn: str) -> psycopg.Connection[Any]:
-    return connecting.dedicated(connecting.engine_for(cron_dsn))
 
 
 def _elsewhere(ledger: psycopg.Connection[Any], database: str) -> psycopg.Connection[Any]:
@@ -149,7 +146,7 @@ def install(cron: Cron, every: int = crontab.EVERY, keep: int = crontab.KEEP) ->
             " one.",
             hint="Connect as the role that owns the ledger.",
         )
-    with cron.conn.transaction():
+    with committing(cron.conn), cron.conn.transaction():
         there = pgcron.jobs(cron.conn, list(cron.names.values()))
         owners = {row["username"] for row in there} or {cron.role}
         for role in sorted(owners):
@@ -233,7 +230,7 @@ def runs_on_record(cron: Cron) -> int:
 
 def remove(cron: Cron) -> tuple[list[Installed], int]:
     """Take the jobs of this ledger away, and their runs from the record; of nobody else's any."""
-    with cron.conn.transaction():
+    with committing(cron.conn), cron.conn.transaction():
         there = pgcron.jobs(cron.conn, list(cron.names.values()))
         done = [_removed(cron, row) for row in there]
         runs = pgcron.forget(cron.conn, [row["jobid"] for row in there], cron.mark)

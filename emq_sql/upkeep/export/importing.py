@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from emq_sql.errors import ExportDamaged
 from emq_sql.protocol import importing
+from emq_sql.protocol.adapt import committing
 from emq_sql.upkeep.export import checking
 from emq_sql.upkeep.export.manifest import Manifest
 from emq_sql.upkeep.export.parts import batches
@@ -35,7 +36,7 @@ def import_day(conn: psycopg.Connection[Any], schema: str, place: Place, table: 
     found = checking.check(place, "")
     if found.manifest is None:
         raise ExportDamaged(found.damage or "The files are damaged.", hint="Nothing was imported.")
-    with conn.transaction():
+    with committing(conn), conn.transaction():
         importing.make(conn, name)
         came, added = importing.copy(conn, name, _pages(place, found.manifest))
         if came != found.manifest.rows:
