@@ -95,7 +95,8 @@ reap: $(VENV)/.ready-to-test ## REAP_LEASES expired leases, four reapers, and co
 
 export: $(VENV)/.ready-to-test ## EXPORT_ROWS rows to Parquet, with EXPORT_KILLS kills at random moments
 	EMQ_SQL_EXPORT_ROWS=$(EXPORT_ROWS) EMQ_SQL_EXPORT_KILLS=$(EXPORT_KILLS) \
-	  $(BIN)/python -m pytest tests/export/test_kills.py -s --timeout 0 $(PYTEST_ARGS)
+	  $(BIN)/python -m pytest tests/export/test_kills.py \
+	  tests/export/test_memory.py tests/export/test_replication.py -s --timeout 0 $(PYTEST_ARGS)
 
 mutants: $(VENV)/.ready-to-test ## Take out each clause that holds a promise: its test must fail
 	$(BIN)/python -m tests.mutants.run

@@ -253,8 +253,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "discards_vanish",
         DISCARD + "test_all_that_is_chosen_goes_to_the_archive_and_stays_a_duplicate",
         "discard_many",
-        "'discarded', d.queue from d",
-        "'discarded', d.queue from d where false",
+        "'discarded', d.queue, d.worker\n      from d",
+        "'discarded', d.queue, d.worker\n      from d where false",
     ),
     mutant(
         "discards_without_the_error",

@@ -1,7 +1,5 @@
 """Mutants of the one path by which a claim ends without completion, and of what hangs on it."""
 
-# ruff: noqa: E501  a node id is not broken
-
 from __future__ import annotations
 
 from tests.mutants.mutant import Mutant, mutant, settings_off
