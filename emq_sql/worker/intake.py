@@ -85,7 +85,7 @@ class Intake:
                     entry, entry.claimed.stalled, extra=about(entry.claimed),
                 )  # fmt: skip
         if back:
-            said = "%d jobs go back to the line, where one that may not be lost again runs alone"
+            said = "go back to the line, since one that may not be lost again runs alone: %d jobs"
             log.info(said, len(back))
 
     def _is_runnable(self, entry: Entry) -> bool:

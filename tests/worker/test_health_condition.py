@@ -82,6 +82,17 @@ def test_an_hour_on_all_slots_is_ready(pulse: Pulse, clock: Clock) -> None:
     assert not of(pulse).ready
 
 
+def test_one_that_is_to_be_alone_is_all_the_work_of_its_worker(pulse: Pulse, clock: Clock) -> None:
+    pulse.works(2, 1, 1, closed=True)
+    clock.now += 14
+    pulse.beat("main", 1)
+    assert of(pulse).ready
+    pulse.works(2, 0, 0, closed=True)
+    clock.now += 14
+    pulse.beat("main", 1)
+    assert not of(pulse).ready
+
+
 def test_slots_that_hung_handlers_keep_are_no_work(pulse: Pulse, clock: Clock) -> None:
     pulse.works(2, 2, 0)
     clock.now += 14
