@@ -54,7 +54,7 @@ grant execute on function emq.as_of, emq.kept_days to @prefix@_operator, @prefix
 
 grant execute on function
   emq.closed, emq.export_add, emq.export_begin, emq.export_days, emq.export_done, emq.export_end,
-  emq.export_forget, emq.export_rows, emq.export_verified
+  emq.export_extend, emq.export_forget, emq.export_rows, emq.export_verified
 to @prefix@_operator;
 
 grant execute on procedure emq.maintain_loop to @prefix@_operator;

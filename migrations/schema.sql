@@ -1379,40 +1379,62 @@ begin
 end $_$;
 
 --
--- Name: export_add(date, integer, integer, bigint, bigint, uuid, uuid, timestamp with time zone, text, text, text); Type: FUNCTION; Schema: emq; Owner: -
+-- Name: export_add(date, bigint, integer, integer, bigint, bigint, uuid, uuid, timestamp with time zone, text, text, text); Type: FUNCTION; Schema: emq; Owner: -
 --
 
-CREATE FUNCTION emq.export_add(p_day date, p_version integer, p_part integer, p_rows bigint, p_bytes bigint, p_min_id uuid, p_max_id uuid, p_max_at timestamp with time zone, p_checksum text, p_location text, p_path text) RETURNS void
-    LANGUAGE sql SECURITY DEFINER
+CREATE FUNCTION emq.export_add(p_day date, p_fence bigint, p_version integer, p_part integer, p_rows bigint, p_bytes bigint, p_min_id uuid, p_max_id uuid, p_max_at timestamp with time zone, p_checksum text, p_location text, p_path text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
+begin
+  perform emq.export_extend(p_day, p_fence);
   insert into emq.export_part
     (day, version, part, rows, bytes, min_id, max_id, max_at, checksum, location, path)
   values (p_day, p_version, p_part, p_rows, p_bytes, p_min_id, p_max_id, p_max_at, p_checksum,
-          p_location, p_path)
+          p_location, p_path);
+end $$;
+
+--
+-- Name: export_at_work(date); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.export_at_work(p_day date) RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+  select exists (select from emq.export_claim c
+                  where c.day = p_day and c.fence is not null
+                    and c.seen_at > clock_timestamp() - interval '5 min'
+                    and exists (select from pg_stat_get_activity(c.session::int)))
 $$;
 
 --
 -- Name: export_begin(date, text); Type: FUNCTION; Schema: emq; Owner: -
 --
 
-CREATE FUNCTION emq.export_begin(p_day date, p_location text, OUT status text, OUT version integer, OUT part integer, OUT rows bigint, OUT written bigint, OUT after_id uuid, OUT after_at timestamp with time zone, OUT late boolean, OUT location text) RETURNS record
+CREATE FUNCTION emq.export_begin(p_day date, p_location text, OUT status text, OUT fence bigint, OUT series uuid, OUT version integer, OUT part integer, OUT rows bigint, OUT written bigint, OUT after_id uuid, OUT after_at timestamp with time zone, OUT late boolean, OUT location text) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
+    SET lock_timeout TO '300ms'
     AS $$
 #variable_conflict use_column
 declare
   v_t text := 'archive_' || to_char(p_day, 'YYYYMMDD');
+  c emq.export_claim;
   e emq.exported;
   v_first int;
 begin
-  if not pg_try_advisory_lock(7307, emq.export_key(p_day)) then
+  status := 'none';
+  if to_regclass('emq.' || v_t) is null then
+    return;
+  end if;
+  insert into emq.export_claim (day) values (p_day) on conflict on constraint export_claim_pk do nothing;
+  select x.* into c from emq.export_claim x where x.day = p_day for update skip locked;
+  if not found or emq.export_at_work(p_day) then
     status := 'busy';
     return;
   end if;
   if to_regclass('emq.' || v_t) is null then
-    status := 'none';
-    perform pg_advisory_unlock(7307, emq.export_key(p_day));
     return;
   end if;
   execute format('select count(*) from emq.%I', v_t) into rows;
@@ -1426,18 +1448,18 @@ begin
   end if;
   if not late and (e.removed > 0 or e.retiring_since is not null) then
     status := case when e.location = p_location then 'damaged' else 'elsewhere' end;
-    perform pg_advisory_unlock(7307, emq.export_key(p_day));
     return;
   end if;
 
   status := 'ready';
   late := coalesce(late, false);
-  version := coalesce(e.version, 0) + 1;
+  version := greatest(coalesce(e.version, 0) + 1, c.version);
   v_first := case when late then e.parts else 0 end;
   if exists (select from emq.export_part x where x.day = p_day and x.version = export_begin.version
               having count(*) > 0
                  and (min(x.part) <> v_first or bool_or(x.location <> p_location))) then
     delete from emq.export_part x where x.day = p_day and x.version = export_begin.version;
+    version := version + 1;
   end if;
   select coalesce(max(x.part) + 1, v_first), coalesce(sum(x.rows), 0)
     into part, written
@@ -1446,6 +1468,14 @@ begin
     from emq.export_part x
    where x.day = p_day and x.version = export_begin.version order by x.part desc limit 1;
   location := p_location;
+  series := c.series;
+  fence := ('x' || translate(left(gen_random_uuid()::text, 18), '-', ''))::bit(64)::bigint;
+  update emq.export_claim x
+     set fence = export_begin.fence, version = export_begin.version, session = pg_backend_pid(),
+         seen_at = clock_timestamp(), who = session_user
+   where x.day = p_day;
+exception when lock_not_available then
+  status := 'busy';
 end $$;
 
 --
@@ -1464,18 +1494,19 @@ CREATE FUNCTION emq.export_days(p_until date) RETURNS TABLE(day date, version in
 $$;
 
 --
--- Name: export_done(date, integer, boolean, text, text); Type: FUNCTION; Schema: emq; Owner: -
+-- Name: export_done(date, bigint, integer, boolean, text, text); Type: FUNCTION; Schema: emq; Owner: -
 --
 
-CREATE FUNCTION emq.export_done(p_day date, p_version integer, p_late boolean, p_location text, p_checksum text) RETURNS void
+CREATE FUNCTION emq.export_done(p_day date, p_fence bigint, p_version integer, p_late boolean, p_location text, p_checksum text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 declare
   e emq.exported;
 begin
+  perform emq.export_extend(p_day, p_fence);
   select x.* into e from emq.exported x where x.day = p_day for update;
-  if p_version is distinct from coalesce(e.version, 0) + 1 then
+  if p_version is null or p_version <= e.version then
     raise exception 'emq: the export of % is at version %, so % cannot be the next', p_day,
       coalesce(e.version, 0), p_version
       using errcode = 'EQ004', hint = 'Another session exported it meanwhile: begin again.';
@@ -1502,15 +1533,32 @@ begin
 end $$;
 
 --
--- Name: export_end(date); Type: FUNCTION; Schema: emq; Owner: -
+-- Name: export_end(date, bigint); Type: FUNCTION; Schema: emq; Owner: -
 --
 
-CREATE FUNCTION emq.export_end(p_day date) RETURNS void
+CREATE FUNCTION emq.export_end(p_day date, p_fence bigint) RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+  update emq.export_claim c set fence = null where c.day = p_day and c.fence = p_fence
+$$;
+
+--
+-- Name: export_extend(date, bigint); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.export_extend(p_day date, p_fence bigint) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 begin
-  perform pg_advisory_unlock(7307, emq.export_key(p_day));
+  update emq.export_claim c set seen_at = clock_timestamp(), session = pg_backend_pid()
+   where c.day = p_day and c.fence = p_fence;
+  if not found then
+    raise exception 'emq: the export of % was taken over by another session', p_day
+      using errcode = 'EQ001',
+            hint = 'What was written since is not recorded. Run the export again when that one has ended.';
+  end if;
 end $$;
 
 --
@@ -1525,7 +1573,9 @@ declare
   e emq.exported;
   v_n bigint;
 begin
-  if not pg_try_advisory_xact_lock(7307, emq.export_key(p_day)) then
+  perform from emq.export_claim c where c.day = p_day for update skip locked;
+  if not found and exists (select from emq.export_claim c where c.day = p_day)
+     or emq.export_at_work(p_day) then
     return 'busy';
   end if;
   select x.* into e from emq.exported x where x.day = p_day for update;
@@ -1533,7 +1583,8 @@ begin
     return 'kept';
   end if;
   with p as (delete from emq.export_part x where x.day = p_day returning 1),
-       d as (delete from emq.exported x where x.day = p_day returning 1)
+       d as (delete from emq.exported x where x.day = p_day returning 1),
+       c as (delete from emq.export_claim x where x.day = p_day)
   select (select count(*) from p) + (select count(*) from d) into v_n;
   if v_n = 0 then
     return 'lost';
@@ -1543,17 +1594,6 @@ begin
           jsonb_build_object('day', p_day, 'version', e.version, 'location', e.location));
   return 'done';
 end $$;
-
---
--- Name: export_key(date); Type: FUNCTION; Schema: emq; Owner: -
---
-
-CREATE FUNCTION emq.export_key(p_day date) RETURNS integer
-    LANGUAGE sql STABLE SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'pg_temp'
-    AS $$
-  select hashtext(format('%s %s', 'emq.exported'::regclass::oid, p_day - date '2000-01-01'))
-$$;
 
 --
 -- Name: export_rows(date, uuid, timestamp with time zone, integer, bigint); Type: FUNCTION; Schema: emq; Owner: -
@@ -1617,9 +1657,12 @@ declare
   e emq.exported;
   v_n bigint;
 begin
-  if not pg_try_advisory_xact_lock(7307, emq.export_key(p_day)) then
+  insert into emq.export_claim (day) values (p_day) on conflict on constraint export_claim_pk do nothing;
+  perform from emq.export_claim c where c.day = p_day for update skip locked;
+  if not found or emq.export_at_work(p_day) then
     return 'busy';
   end if;
+  update emq.export_claim c set fence = null where c.day = p_day and c.fence is not null;
   select x.* into e from emq.exported x where x.day = p_day for update;
   if e.verified_at is null then
     return case when found or (select m.export_first from emq.meta m)
@@ -1642,10 +1685,10 @@ begin
 end $$;
 
 --
--- Name: export_verified(date, text, text); Type: FUNCTION; Schema: emq; Owner: -
+-- Name: export_verified(date, integer, text, text); Type: FUNCTION; Schema: emq; Owner: -
 --
 
-CREATE FUNCTION emq.export_verified(p_day date, p_location text, p_damage text) RETURNS boolean
+CREATE FUNCTION emq.export_verified(p_day date, p_version integer, p_location text, p_damage text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
@@ -1653,7 +1696,7 @@ declare
   e emq.exported;
 begin
   select x.* into e from emq.exported x
-   where x.day = p_day and x.location = p_location for update;
+   where x.day = p_day and x.version = p_version and x.location = p_location for update;
   if not found then
     return false;
   end if;
@@ -2932,6 +2975,9 @@ begin
     execute format('drop table emq.%I', v_t);
     delete from emq.retiring x where x.day = p_day;
     delete from emq.day_end x where x.day = p_day;
+    if e.day is null then
+      delete from emq.export_claim x where x.day = p_day;
+    end if;
     update emq.exported x set dropped_at = clock_timestamp(), removed = x.rows where x.day = p_day;
     insert into emq.audit (verb, detail)
     values ('retire', jsonb_build_object('day', p_day, 'rows', v_n, 'export', e.location,
@@ -4453,6 +4499,20 @@ CREATE VIEW emq.depth AS
   GROUP BY n.queue;
 
 --
+-- Name: export_claim; Type: TABLE; Schema: emq; Owner: -
+--
+
+CREATE TABLE emq.export_claim (
+    day date NOT NULL,
+    series uuid DEFAULT gen_random_uuid() NOT NULL,
+    version integer,
+    fence bigint,
+    session bigint,
+    seen_at timestamp with time zone,
+    who text
+);
+
+--
 -- Name: export_part; Type: TABLE; Schema: emq; Owner: -
 --
 
@@ -4769,6 +4829,13 @@ ALTER TABLE ONLY emq.day_end
 
 ALTER TABLE ONLY emq.dead
     ADD CONSTRAINT dead_pk PRIMARY KEY (id);
+
+--
+-- Name: export_claim export_claim_pk; Type: CONSTRAINT; Schema: emq; Owner: -
+--
+
+ALTER TABLE ONLY emq.export_claim
+    ADD CONSTRAINT export_claim_pk PRIMARY KEY (day);
 
 --
 -- Name: export_part export_part_pk; Type: CONSTRAINT; Schema: emq; Owner: -
@@ -5157,16 +5224,22 @@ REVOKE ALL ON FUNCTION emq.envelope(p_id uuid) FROM PUBLIC;
 REVOKE ALL ON FUNCTION emq.erase(p_ids uuid[]) FROM PUBLIC;
 
 --
--- Name: FUNCTION export_add(p_day date, p_version integer, p_part integer, p_rows bigint, p_bytes bigint, p_min_id uuid, p_max_id uuid, p_max_at timestamp with time zone, p_checksum text, p_location text, p_path text); Type: ACL; Schema: emq; Owner: -
+-- Name: FUNCTION export_add(p_day date, p_fence bigint, p_version integer, p_part integer, p_rows bigint, p_bytes bigint, p_min_id uuid, p_max_id uuid, p_max_at timestamp with time zone, p_checksum text, p_location text, p_path text); Type: ACL; Schema: emq; Owner: -
 --
 
-REVOKE ALL ON FUNCTION emq.export_add(p_day date, p_version integer, p_part integer, p_rows bigint, p_bytes bigint, p_min_id uuid, p_max_id uuid, p_max_at timestamp with time zone, p_checksum text, p_location text, p_path text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION emq.export_add(p_day date, p_fence bigint, p_version integer, p_part integer, p_rows bigint, p_bytes bigint, p_min_id uuid, p_max_id uuid, p_max_at timestamp with time zone, p_checksum text, p_location text, p_path text) FROM PUBLIC;
 
 --
--- Name: FUNCTION export_begin(p_day date, p_location text, OUT status text, OUT version integer, OUT part integer, OUT rows bigint, OUT written bigint, OUT after_id uuid, OUT after_at timestamp with time zone, OUT late boolean, OUT location text); Type: ACL; Schema: emq; Owner: -
+-- Name: FUNCTION export_at_work(p_day date); Type: ACL; Schema: emq; Owner: -
 --
 
-REVOKE ALL ON FUNCTION emq.export_begin(p_day date, p_location text, OUT status text, OUT version integer, OUT part integer, OUT rows bigint, OUT written bigint, OUT after_id uuid, OUT after_at timestamp with time zone, OUT late boolean, OUT location text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION emq.export_at_work(p_day date) FROM PUBLIC;
+
+--
+-- Name: FUNCTION export_begin(p_day date, p_location text, OUT status text, OUT fence bigint, OUT series uuid, OUT version integer, OUT part integer, OUT rows bigint, OUT written bigint, OUT after_id uuid, OUT after_at timestamp with time zone, OUT late boolean, OUT location text); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.export_begin(p_day date, p_location text, OUT status text, OUT fence bigint, OUT series uuid, OUT version integer, OUT part integer, OUT rows bigint, OUT written bigint, OUT after_id uuid, OUT after_at timestamp with time zone, OUT late boolean, OUT location text) FROM PUBLIC;
 
 --
 -- Name: FUNCTION export_days(p_until date); Type: ACL; Schema: emq; Owner: -
@@ -5175,28 +5248,28 @@ REVOKE ALL ON FUNCTION emq.export_begin(p_day date, p_location text, OUT status 
 REVOKE ALL ON FUNCTION emq.export_days(p_until date) FROM PUBLIC;
 
 --
--- Name: FUNCTION export_done(p_day date, p_version integer, p_late boolean, p_location text, p_checksum text); Type: ACL; Schema: emq; Owner: -
+-- Name: FUNCTION export_done(p_day date, p_fence bigint, p_version integer, p_late boolean, p_location text, p_checksum text); Type: ACL; Schema: emq; Owner: -
 --
 
-REVOKE ALL ON FUNCTION emq.export_done(p_day date, p_version integer, p_late boolean, p_location text, p_checksum text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION emq.export_done(p_day date, p_fence bigint, p_version integer, p_late boolean, p_location text, p_checksum text) FROM PUBLIC;
 
 --
--- Name: FUNCTION export_end(p_day date); Type: ACL; Schema: emq; Owner: -
+-- Name: FUNCTION export_end(p_day date, p_fence bigint); Type: ACL; Schema: emq; Owner: -
 --
 
-REVOKE ALL ON FUNCTION emq.export_end(p_day date) FROM PUBLIC;
+REVOKE ALL ON FUNCTION emq.export_end(p_day date, p_fence bigint) FROM PUBLIC;
+
+--
+-- Name: FUNCTION export_extend(p_day date, p_fence bigint); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.export_extend(p_day date, p_fence bigint) FROM PUBLIC;
 
 --
 -- Name: FUNCTION export_forget(p_day date, p_label text); Type: ACL; Schema: emq; Owner: -
 --
 
 REVOKE ALL ON FUNCTION emq.export_forget(p_day date, p_label text) FROM PUBLIC;
-
---
--- Name: FUNCTION export_key(p_day date); Type: ACL; Schema: emq; Owner: -
---
-
-REVOKE ALL ON FUNCTION emq.export_key(p_day date) FROM PUBLIC;
 
 --
 -- Name: FUNCTION export_rows(p_day date, p_after_id uuid, p_after_at timestamp with time zone, p_limit integer, p_bytes bigint); Type: ACL; Schema: emq; Owner: -
@@ -5211,10 +5284,10 @@ REVOKE ALL ON FUNCTION emq.export_rows(p_day date, p_after_id uuid, p_after_at t
 REVOKE ALL ON FUNCTION emq.export_stands(p_day date) FROM PUBLIC;
 
 --
--- Name: FUNCTION export_verified(p_day date, p_location text, p_damage text); Type: ACL; Schema: emq; Owner: -
+-- Name: FUNCTION export_verified(p_day date, p_version integer, p_location text, p_damage text); Type: ACL; Schema: emq; Owner: -
 --
 
-REVOKE ALL ON FUNCTION emq.export_verified(p_day date, p_location text, p_damage text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION emq.export_verified(p_day date, p_version integer, p_location text, p_damage text) FROM PUBLIC;
 
 --
 -- Name: FUNCTION extend(p_ids uuid[], p_fences bigint[], p_lease interval); Type: ACL; Schema: emq; Owner: -

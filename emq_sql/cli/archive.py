@@ -13,7 +13,7 @@ from emq_sql.cli.main import Lazy
 from emq_sql.cli.output import show, show_one
 from emq_sql.errors import BadPayload
 from emq_sql.protocol import archive as kept
-from emq_sql.protocol import upkeep
+from emq_sql.protocol import isolation, upkeep
 from emq_sql.rules import ids, names
 from emq_sql.rules.durations import instant, written
 
@@ -150,6 +150,7 @@ def tidy(dsn: str | None, schema: str, as_json: bool, limit: int) -> None:
     steps = 0
     said: tuple[str, str | None] | None = None
     with ledger_of(dsn, schema) as (conn, where):
+        isolation.settle(conn)
         while not (step := upkeep.tidy(conn, where, limit)).idle:
             steps += 1
             if said != (step.did, step.what):

@@ -1,12 +1,13 @@
 """The export of the archive's days: what is closed, pages of rows, parts, records, retirement.
 
-All on a connection in autocommit: each call is a transaction of its own. The day that `begin` took
-up belongs to the session, so a pooler in transaction mode must not be in between.
+All on a connection in autocommit: each call is a transaction of its own. What is recorded of a day
+is recorded under the fence that `begin` answered: when another session takes the day over, the
+former one records nothing more (LeaseLost), with a pooler in between or without.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Literal
@@ -16,6 +17,7 @@ from psycopg.rows import class_row
 
 from emq_sql.protocol.adapt import cursor, legible
 from emq_sql.protocol.bounded import WHOLE_DAY, longer
+from emq_sql.protocol.isolation import settled
 from emq_sql.protocol.troubles import named
 
 Kind = Literal["text", "number", "instant", "json"]
@@ -40,6 +42,8 @@ class Begun:
     """What `begin` answered; `rows` are in the database now, `written` are in recorded parts."""
 
     status: str
+    fence: int | None
+    series: str | None
     version: int
     part: int
     rows: int
@@ -94,21 +98,28 @@ def days(conn: psycopg.Connection[Any], schema: str, until: date) -> list[date]:
 
 
 def begin(conn: psycopg.Connection[Any], schema: str, day: date, location: str) -> Begun:
-    """Take up the export of a day; `end` it when the status is ready or done."""
+    """Take up the export of a day; `end` it when the status is ready."""
     query = (
-        f"select status, version, part, rows, written, after_id::text, {_micros('after_at')},"
-        f" late, location from {schema}.export_begin(%s, %s)"
+        "select status, fence, series::text, version, part, rows, written, after_id::text,"
+        f" {_micros('after_at')}, late, location from {schema}.export_begin(%s, %s)"
     )
     with longer(conn, WHOLE_DAY):  # the rows are counted
         found = _one(conn, query, [day, location])
-    status, version, part, rows, written, id, at, late, where = found
-    after = None if id is None else (id, at)
-    return Begun(status, version or 0, part or 0, rows or 0, written or 0, after, bool(late), where)
+    status, fence, series, version, part, rows, written, id, at, late, where = found
+    return Begun(
+        status, fence, series, version or 0, part or 0, rows or 0, written or 0,
+        None if id is None else (id, at), bool(late), where,
+    )  # fmt: skip
 
 
-def end(conn: psycopg.Connection[Any], schema: str, day: date) -> None:
-    """Let go of the day."""
-    _one(conn, f"select {schema}.export_end(%s)", [day])
+def extend(conn: psycopg.Connection[Any], schema: str, day: date, begun: Begun) -> None:
+    """Say that the exporter is at work. Raises LeaseLost when it has the day no more."""
+    _one(conn, f"select {schema}.export_extend(%s, %s)", [day, begun.fence])
+
+
+def end(conn: psycopg.Connection[Any], schema: str, day: date, begun: Begun) -> None:
+    """Let go of the day, if it is still held."""
+    _one(conn, f"select {schema}.export_end(%s, %s)", [day, begun.fence])
 
 
 def page(
@@ -128,11 +139,12 @@ def page(
         return c.execute(query.encode(), [day, id, at, limit], binary=True).fetchall()
 
 
-def add(conn: psycopg.Connection[Any], schema: str, day: date, part: Part) -> None:
-    """Record a file that was written and read back."""
+def add(conn: psycopg.Connection[Any], schema: str, day: date, begun: Begun, part: Part) -> None:
+    """Record a file that was written and read back. Raises LeaseLost: then it is not recorded."""
     _one(
-        conn, f"select {schema}.export_add(%s, %s, %s, %s, %s, %s, %s, {_INSTANT}, %s, %s, %s)",
-        [day, part.version, part.part, part.rows, part.bytes, part.min_id, part.max_id,
+        conn,
+        f"select {schema}.export_add(%s, %s, %s, %s, %s, %s, %s, %s, {_INSTANT}, %s, %s, %s)",
+        [day, begun.fence, part.version, part.part, part.rows, part.bytes, part.min_id, part.max_id,
          part.max_at, part.checksum, part.location, part.path],
     )  # fmt: skip
 
@@ -152,10 +164,10 @@ def done(
     conn: psycopg.Connection[Any], schema: str, day: date, begun: Begun, location: str,
     checksum: str,
 ) -> None:  # fmt: skip
-    """Record that the export of the day is complete and verified."""
+    """Record that the export of the day is complete and verified. Raises LeaseLost."""
     _one(
-        conn, f"select {schema}.export_done(%s, %s, %s, %s, %s)",
-        [day, begun.version, begun.late, location, checksum],
+        conn, f"select {schema}.export_done(%s, %s, %s, %s, %s, %s)",
+        [day, begun.fence, begun.version, begun.late, location, checksum],
     )  # fmt: skip
 
 
@@ -170,13 +182,19 @@ def records(conn: psycopg.Connection[Any], schema: str, location: str) -> list[E
         return c.execute(query.encode(), [location]).fetchall()
 
 
+def recorded(conn: psycopg.Connection[Any], schema: str, checksums: Sequence[str]) -> set[str]:
+    """Which of these are the checksums of manifests that this ledger has on record."""
+    query = f"select checksum from {schema}.exported where checksum = any (%s)"
+    with named(), cursor(conn) as c:
+        return {checksum for (checksum,) in c.execute(query.encode(), [list(checksums)])}
+
+
 def verified(
-    conn: psycopg.Connection[Any], schema: str, day: date, location: str, damage: str | None
+    conn: psycopg.Connection[Any], schema: str, record: Exported, damage: str | None
 ) -> bool:
-    """Record what a look at the files has found; False when no such export is recorded."""
-    return bool(
-        _one(conn, f"select {schema}.export_verified(%s, %s, %s)", [day, location, damage])[0]
-    )
+    """Record what a look at the files has found; False when the record is another one by now."""
+    query = f"select {schema}.export_verified(%s, %s, %s, %s)"
+    return bool(_one(conn, query, [record.day, record.version, record.location, damage])[0])
 
 
 def retire(
@@ -198,7 +216,7 @@ def _micros(column: str) -> str:
 
 
 def _one(conn: psycopg.Connection[Any], query: str, params: list[Any]) -> Row:
-    with named(own_transaction=True), cursor(conn) as c:
+    with named(own_transaction=True), settled(conn), cursor(conn) as c:
         row = c.execute(query.encode(), params).fetchone()
         assert row is not None
         return row

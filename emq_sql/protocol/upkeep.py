@@ -11,6 +11,7 @@ import psycopg
 
 from emq_sql.job import Maintained, Reaped, Tidied
 from emq_sql.protocol.adapt import cursor, naming
+from emq_sql.protocol.isolation import settled
 
 
 def reap(conn: psycopg.Connection[Any], schema: str, limit: int = 500) -> Reaped:
@@ -53,7 +54,8 @@ def maintain_due(
 
 def tidy(conn: psycopg.Connection[Any], schema: str, limit: int = 2000) -> Tidied:
     """One bounded step of retention; again until it is idle, each in a transaction of its own."""
-    return Tidied(*_row(conn, f"select did, what, remaining from {schema}.tidy(%s)", [limit]))
+    with settled(conn):
+        return Tidied(*_row(conn, f"select did, what, remaining from {schema}.tidy(%s)", [limit]))
 
 
 def pause(conn: psycopg.Connection[Any], schema: str, queue: str, label: str | None = None) -> None:

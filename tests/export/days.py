@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from emq_sql.upkeep.export import manifest
+from emq_sql.upkeep.export import choosing, manifest
 from emq_sql.upkeep.export.day import DayExport, Sizes
 from emq_sql.upkeep.export.places import Directory
 from tests.protocol.calls import Ledger
@@ -62,13 +62,24 @@ def exporter(ledger: Ledger, folder: Path, day: date, **given: Any) -> DayExport
 
 def in_files(folder: Path, day: date) -> Counter[str]:
     """How often each id is in the files that the day's manifest lists."""
-    place = Directory(folder)
     found: Counter[str] = Counter()
-    if manifest.NAME in place.names(day.isoformat()):
-        listed, _ = manifest.read(place, day.isoformat())
+    if manifests(folder, day):
+        listed = choosing.chosen(Directory(folder), day.isoformat()).manifest
         for part in listed.parts:
             found.update(ids_of(folder / day.isoformat() / part.name))
     return found
+
+
+def manifests(folder: Path, day: date) -> list[Path]:
+    """The day's, oldest version first."""
+    there = (folder / day.isoformat()).glob("_*")
+    return sorted(path for path in there if manifest.NAME.fullmatch(path.name))
+
+
+def parts(folder: Path, day: date) -> list[Path]:
+    """The day's, in the order of their rows."""
+    there = (folder / day.isoformat()).glob("part-*")
+    return sorted(path for path in there if manifest.PART_NAME.fullmatch(path.name))
 
 
 def recorded(ledger: Ledger, folder: Path) -> Counter[str]:

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from emq_sql.cli.main import main
 from emq_sql.upkeep.export import run
-from tests.export.days import close, filled, in_database, in_files
+from tests.export.days import close, filled, in_database, in_files, parts
 from tests.plugins.databases import Database
 from tests.protocol.calls import Ledger
 
@@ -72,11 +72,11 @@ def test_damage_is_told_marked_and_keeps_the_day(
     db: Database, ledger: Ledger, folder: Path, days: list[date]
 ) -> None:
     archive(db, "export", "--to", folder, "--day", days[0])
-    part = folder / str(days[0]) / "part-00000.parquet"
+    (part,) = parts(folder, days[0])
     whole = part.read_bytes()
     part.write_bytes(whole[:-1])
     (row,) = told(archive(db, "verify", folder, "--json", dsn=False), code=1)
-    assert "part-00000.parquet" in row["state"]
+    assert part.name in row["state"]
     assert ledger.one("select verified_at is not null from emq.exported")
     told(archive(db, "verify", folder, "--json"), code=1)
     assert ledger.retire(days[0])[0] == "unexported"
@@ -87,14 +87,14 @@ def test_damage_is_told_marked_and_keeps_the_day(
     for file in part.parent.iterdir():
         file.unlink()
     (row,) = told(archive(db, "verify", folder, "--json"), code=1)
-    assert "There is no" in row["state"]
+    assert "is missing" in row["state"]
 
 
 def test_one_day_that_cannot_be_dropped_keeps_no_other_waiting(
     db: Database, ledger: Ledger, folder: Path, days: list[date]
 ) -> None:
     assert archive(db, "export", "--to", folder, "--day", days[0]).exit_code == 0
-    (folder / str(days[0]) / "part-00000.parquet").write_bytes(b"")
+    parts(folder, days[0])[0].write_bytes(b"")
     done = archive(db, "export", "--to", folder, "--older-than", "7d", "--drop", "--json")
     outcomes = {row["day"]: row["outcome"] for row in told(done, code=1)}
     assert (outcomes[str(days[0])], outcomes[str(days[1])]) == ("failed", "dropped")
@@ -123,6 +123,8 @@ def test_a_day_that_may_still_get_rows_is_left_out_and_it_is_said_who_holds_it(
         ("", "is empty"),
         ("s3://key:secret@bucket/x", "holds a key"),
         ("nowhere://bucket/x", "nowhere://bucket/x"),
+        ("s3://", "nothing but a kind of storage"),
+        ("~nosuch/x", "No home directory is known for ~nosuch"),
     ],
 )
 def test_a_location_that_is_none_is_refused_before_anything_is_done(
@@ -133,6 +135,42 @@ def test_a_location_that_is_none_is_refused_before_anything_is_done(
     assert says in refused.stderr
     assert "[EMQ106]" in refused.stderr
     assert "secret" not in refused.stderr
+
+
+def test_a_copy_exports_nothing_before_it_is_adopted(
+    db: Database, ledger: Ledger, folder: Path, days: list[date]
+) -> None:
+    ledger.run("update emq.meta set home = 'another server'")
+    refused = archive(db, "export", "--to", folder, "--drop")
+    assert refused.exit_code == 1
+    assert "it is a copy" in refused.stderr
+    assert "emq adopt" in refused.stderr
+    assert not folder.exists()
+
+
+def test_one_day_that_the_database_will_not_drop_keeps_no_other_waiting(
+    db: Database, ledger: Ledger, folder: Path, days: list[date]
+) -> None:
+    """Where each transaction is serializable, unless it says otherwise."""
+    with db.connect() as conn:
+        conn.execute(
+            f"alter database {conn.info.dbname} set default_transaction_isolation = serializable"
+        )
+    ledger.run(
+        "create function stays() returns event_trigger language plpgsql as $$ begin"
+        "  if exists (select from pg_event_trigger_dropped_objects()"
+        f"             where object_name = 'archive_{days[0]:%Y%m%d}')"
+        "  then raise 'it stays'; end if; end $$"
+    )
+    ledger.run("create event trigger stays on sql_drop execute function stays()")
+    done = archive(db, "export", "--to", folder, "--older-than", "7d", "--drop", "--json")
+    outcomes = {row["day"]: row["outcome"] for row in told(done, code=1)}
+    assert (outcomes[str(days[0])], outcomes[str(days[1])]) == ("failed", "dropped")
+    assert "It stays" in done.stderr
+    assert told(archive(db, "tidy", "--json"))["then"] == "nothing"
+    unknown = archive(db, "export", "--to", folder, "--day", days[1])
+    assert unknown.exit_code == 1
+    assert "no partition" in unknown.stderr
 
 
 def test_ctrl_c_ends_the_export_in_order_and_the_same_command_goes_on(

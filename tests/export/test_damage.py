@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -16,11 +16,12 @@ import pytest
 
 from emq_sql.errors import BadName, BadSetting, ExportDamaged, ExportFailed
 from emq_sql.protocol import exporting
-from emq_sql.upkeep.export import checking, parts
+from emq_sql.upkeep.export import checking
 from emq_sql.upkeep.export.day import Stopped, Told
 from emq_sql.upkeep.export.importing import import_day
+from emq_sql.upkeep.export.parts import batches
 from emq_sql.upkeep.export.places import Directory
-from tests.export.days import close, exporter, filled, in_database, in_files
+from tests.export.days import close, exporter, filled, in_database, in_files, manifests, parts
 from tests.protocol.calls import Ledger
 
 BLOCK = 4096  # of a tmpfs
@@ -41,34 +42,37 @@ def flip(path: Path) -> None:
 
 
 def damage(folder: Path, day: date) -> str | None:
-    return checking.check(Directory(folder), str(day)).damage
+    (found,) = checking.check_all(Directory(folder), str(day))
+    return found.damage
 
 
 def test_any_change_to_any_file_is_noticed(ledger: Ledger, folder: Path, day: date) -> None:
     exporter(ledger, folder, day).export()
     assert damage(folder, day) is None
     (record,) = exporting.records(ledger.conn, "emq", str(folder))
-    files = sorted((folder / str(day)).iterdir())
-    assert [file.name for file in files] == [
-        "_manifest.json", "part-00000.parquet", "part-00001.parquet",
-    ]  # fmt: skip
-    for file in files[1:]:
+    (listed,) = manifests(folder, day)
+    files = parts(folder, day)
+    assert sorted((folder / str(day)).iterdir()) == [listed, *files]
+    assert len(files) == 2
+    for file in files:
         content = file.read_bytes()
         for change in (flip, lambda path: path.write_bytes(b""), Path.unlink):
             change(file)
             assert file.name in str(damage(folder, day))
             file.write_bytes(content)
-    manifest = json.loads(files[0].read_text())
+    manifest = json.loads(listed.read_text())
     manifest["parts"].pop()
-    files[0].write_text(json.dumps(manifest))
+    listed.write_text(json.dumps(manifest))
     assert "counts other rows" in str(damage(folder, day))
     manifest["rows"] = sum(part["rows"] for part in manifest["parts"])
-    files[0].write_text(json.dumps(manifest))
+    listed.write_text(json.dumps(manifest))
     assert damage(folder, day) is None
     found = checking.check(Directory(folder), str(day), record)
-    assert "not the one that is recorded" in str(found.damage)
-    files[0].unlink()
-    assert "no" in str(damage(folder, day))
+    assert "that is recorded is missing" in str(found.damage)
+    listed.write_text("{}")
+    assert "cannot be read" in str(damage(folder, day))
+    listed.unlink()
+    assert "There is no manifest" in str(damage(folder, day))
 
 
 def test_damage_stops_the_drop_and_another_export_makes_it_good(
@@ -76,7 +80,7 @@ def test_damage_stops_the_drop_and_another_export_makes_it_good(
 ) -> None:
     work = exporter(ledger, folder, day)
     work.export()
-    flip(folder / str(day) / "part-00001.parquet")
+    flip(parts(folder, day)[1])
     with pytest.raises(ExportDamaged, match="has changed since it was written"):
         work.export(drop=True)
     assert ledger.retire(day)[0] == "unexported"
@@ -94,7 +98,7 @@ def test_files_of_a_run_that_was_stopped_are_looked_at_before_it_goes_on(
     work = exporter(ledger, folder, day, tell=told.append, stopping=lambda: bool(told))
     with pytest.raises(Stopped):
         work.export(drop=True)
-    part = folder / str(day) / "part-00000.parquet"
+    (part,) = parts(folder, day)
     whole = part.read_bytes()
     flip(part)
     again = exporter(ledger, folder, day)
@@ -112,12 +116,14 @@ def test_a_file_that_reads_back_otherwise_is_not_recorded(
 
     class Worn(Directory):
         @contextmanager
-        def write(self, path: str) -> Iterator[Any]:
-            with super().write(path) as file:
+        def write(self, path: str, check: Callable[[str], None] = print) -> Iterator[Any]:
+            def worn(lying: str) -> None:
+                if "-00001-" in path:
+                    (self._root / lying).write_bytes(parts(folder, day)[0].read_bytes())
+                check(lying)
+
+            with super().write(path, worn) as file:
                 yield file
-            if path.endswith("1.parquet"):
-                other = self._root / path.replace("00001", "00000")
-                (self._root / path).write_bytes(other.read_bytes())
 
     work = exporter(ledger, folder, day)
     work.place = Worn(folder)
@@ -135,7 +141,7 @@ def test_a_full_disk_leaves_the_partition_and_the_export_goes_on_when_there_is_r
     with small_disk(folder):
         work = exporter(ledger, folder, day)
         work.export()
-        first, _ = sorted((folder / str(day)).glob("*.parquet"))
+        first, _ = parts(folder, day)
         room = -(-first.stat().st_size // BLOCK) * BLOCK
         shutil.rmtree(folder / str(day))
         ledger.rows("select emq.export_forget(%s)", day)
@@ -184,7 +190,7 @@ def test_nothing_is_imported_from_damaged_files_or_into_a_table_of_another_make(
     ledger.run("create table mine (id uuid)")
     with pytest.raises(BadSetting, match="other columns"):
         import_day(ledger.conn, "emq", place, "mine")
-    flip(folder / str(day) / "part-00001.parquet")
+    flip(parts(folder, day)[1])
     with pytest.raises(ExportDamaged):
         import_day(ledger.conn, "emq", place, "history")
     assert ledger.one("select to_regclass('history')") is None
@@ -194,4 +200,4 @@ def test_a_file_that_is_no_parquet_is_said_to_be_damaged(folder: Path) -> None:
     folder.mkdir()
     (folder / "part-00000.parquet").write_bytes(b"PAR1 and nothing else PAR1")
     with pytest.raises(ExportDamaged, match="cannot be read"):
-        list(parts.batches(Directory(folder), "part-00000.parquet"))
+        list(batches(Directory(folder), "part-00000.parquet"))

@@ -12,6 +12,7 @@ RETIRE = "tests/protocol/test_retire_exported.py::"
 ROWS = "tests/protocol/test_export_rows.py::"
 HOLDS = CLOSED + "test_whoever_finished_a_job_before_the_first_look_holds_the_day_and_is_named"
 ALONE = RETIRE + "test_who_is_at_work_on_a_day_has_it_alone"
+SILENT = RETIRE + "test_an_exporter_that_was_silent_for_long_records_nothing_once_another_has_the_day"
 IN_STEPS = RETIRE + "test_an_exported_day_is_retired_in_steps_and_its_record_says_so"
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -46,9 +47,32 @@ MUTANTS: tuple[Mutant, ...] = (
            RETIRE + "test_a_row_that_came_past_the_trigger_is_counted_before_the_drop",
            "retire", "if found and v_n + e.removed <> e.rows then", "if false then"),
     mutant("retired_beside_the_exporter", ALONE, "export_stands",
-           "if not pg_try_advisory_xact_lock(7307, emq.export_key(p_day)) then", "if false then"),
+           "if not found or emq.export_at_work(p_day) then", "if false then"),
     mutant("two_exporters", ALONE, "export_begin",
-           "if not pg_try_advisory_lock(7307, emq.export_key(p_day)) then", "if false then"),
+           "if not found or emq.export_at_work(p_day) then", "if false then"),
+    mutant("begun_beside_retention", ALONE, "export_begin",
+           "if not found or emq.export_at_work(p_day) then", "if emq.export_at_work(p_day) then"),
+    mutant("forgotten_beside_the_exporter", ALONE, "export_forget", "\n     or emq.export_at_work(p_day) then", " then"),
+    # The fence
+    mutant("no_fence", SILENT, "export_extend", " and c.fence = p_fence"),
+    mutant("files_of_a_stale_exporter", SILENT, "export_add", "  perform emq.export_extend(p_day, p_fence);\n"),
+    mutant("a_day_of_a_stale_exporter", SILENT, "export_done", "  perform emq.export_extend(p_day, p_fence);\n"),
+    mutant("a_stale_exporter_lets_go", SILENT, "export_end", " and c.fence = p_fence"),
+    mutant("a_frozen_exporter_has_the_day_for_ever", SILENT, "export_at_work",
+           "\n                    and c.seen_at > clock_timestamp() - interval '5 min'"),
+    mutant("a_session_that_ended_is_waited_for",
+           RETIRE + "test_an_exporter_whose_session_has_ended_is_not_waited_for", "export_at_work",
+           "\n                    and exists (select from pg_stat_get_activity(c.session::int))"),
+    mutant("an_exporter_at_work_is_not_seen",
+           RETIRE + "test_an_exporter_that_says_it_is_at_work_keeps_the_day",
+           "export_extend", "set seen_at = clock_timestamp(), ", "set "),
+    mutant("read_before_retention_recorded_after",
+           RETIRE + "test_a_step_of_retention_takes_the_day_from_a_silent_exporter",
+           "export_stands", "  update emq.export_claim c set fence = null where c.day = p_day and c.fence is not null;\n"),
+    mutant("a_version_twice", RETIRE + "test_a_version_of_which_parts_were_forgotten_is_not_written_again",
+           "export_begin", "    version := version + 1;\n"),
+    mutant("a_look_at_other_files", RETIRE + "test_a_look_at_former_files_says_nothing_of_the_present_ones",
+           "export_verified", " and x.version = p_version"),
     mutant("obliterated_rows_are_missed", RETIRE + "test_obliterated_rows_are_counted_as_removed",
            "erase", "set removed = e.removed + k.n", "set removed = e.removed"),
     mutant("short_retentions_are_missed",
@@ -72,7 +96,7 @@ MUTANTS: tuple[Mutant, ...] = (
            RETIRE + "test_a_whole_day_may_be_exported_to_another_place_and_counts_there",
            "export_done", "  if not p_late then\n", "  if false then\n"),
     mutant("any_version", RETIRE + "test_a_record_is_the_next_version_or_none",
-           "export_done", "if p_version is distinct from coalesce(e.version, 0) + 1 then", "if false then"),
+           "export_done", "if p_version is null or p_version <= e.version then", "if false then"),
     # Rows
     mutant("rows_with_another_lifes_envelope",
            ROWS + "test_an_envelope_of_another_life_of_the_id_is_not_the_rows_own",

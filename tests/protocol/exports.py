@@ -16,6 +16,7 @@ class Begun(NamedTuple):
     """What export_begin answered."""
 
     status: str
+    fence: int | None
     version: int
     part: int
     rows: int
@@ -27,14 +28,14 @@ class Begun(NamedTuple):
 def begin(ledger: Ledger, day: date, location: str = HERE) -> Begun:
     return Begun(
         *ledger.row(
-            "select status, version, part, rows, written, after_id, late"
+            "select status, fence, version, part, rows, written, after_id, late"
             " from emq.export_begin(%s, %s)", day, location,
         )
     )  # fmt: skip
 
 
-def end(ledger: Ledger, day: date) -> None:
-    ledger.rows("select emq.export_end(%s)", day)
+def end(ledger: Ledger, day: date, begun: Begun) -> None:
+    ledger.rows("select emq.export_end(%s, %s)", day, begun.fence)
 
 
 def page(ledger: Ledger, day: date, after: Any = None, limit: int = 100) -> list[Any]:
@@ -50,16 +51,16 @@ def add(
 ) -> None:
     """Record a file with these rows."""
     ledger.rows(
-        "select emq.export_add(%s, %s, %s, %s, 1000, %s, %s, %s, %s, %s, %s)",
-        day, begun.version, part, len(rows), rows[0][0], rows[-1][0], rows[-1][1], CHECKSUM,
-        location, f"{day}/part-{part}",
+        "select emq.export_add(%s, %s, %s, %s, %s, 1000, %s, %s, %s, %s, %s, %s)",
+        day, begun.fence, begun.version, part, len(rows), rows[0][0], rows[-1][0], rows[-1][1],
+        CHECKSUM, location, f"{day}/part-{part}",
     )  # fmt: skip
 
 
 def done(ledger: Ledger, day: date, begun: Begun, location: str = HERE) -> None:
     ledger.rows(
-        "select emq.export_done(%s, %s, %s, %s, %s)",
-        day, begun.version, begun.late, location, CHECKSUM,
+        "select emq.export_done(%s, %s, %s, %s, %s, %s)",
+        day, begun.fence, begun.version, begun.late, location, CHECKSUM,
     )  # fmt: skip
 
 
@@ -73,7 +74,7 @@ def exported(
     if rows:
         add(ledger, day, begun, begun.part, rows, location)
     done(ledger, day, begun, location)
-    end(ledger, day)
+    end(ledger, day, begun)
     return begun
 
 

@@ -7,6 +7,9 @@ from uuid import UUID
 
 import pytest
 
+from emq_sql.errors import JobsWouldBeLost
+from emq_sql.protocol import steps
+from tests.plugins.databases import Database
 from tests.protocol import exports
 from tests.protocol.calls import Ledger, refused
 from tests.protocol.exports import exported, partition, record, retired
@@ -80,7 +83,7 @@ def test_an_export_that_was_begun_keeps_the_day_whoever_wanted_it(
     finished(ledger, 5, day)
     begun = exports.begin(ledger, day)
     exports.add(ledger, day, begun, 0, exports.page(ledger, day, limit=2))
-    exports.end(ledger, day)
+    exports.end(ledger, day, begun)
     assert retired(ledger, day) == ["unexported"]
     assert ledger.one("select emq.export_forget(%s, 'given up')", day) == "done"
     assert retired(ledger, day) == ["dropped"]
@@ -90,25 +93,123 @@ def test_who_is_at_work_on_a_day_has_it_alone(
     ledger: Ledger, other: Ledger, third: Ledger, day: date
 ) -> None:
     finished(ledger, 3, day)
-    exports.begin(third, day)
+    begun = exports.begin(third, day)
     assert exports.begin(ledger, day).status == "busy"
     assert retired(ledger, day) == ["busy"]
-    exports.end(third, day)
+    assert ledger.one("select emq.export_forget(%s)", day) == "busy"
+    exports.end(third, day, begun)
     other.retire(day)
     assert exports.begin(third, day).status == "busy"
+    assert ledger.one("select emq.export_forget(%s)", day) == "busy"
     other.conn.rollback()
     assert exports.begin(third, day).status == "ready"
+
+
+SILENT = "update emq.export_claim set seen_at = seen_at - interval '5 min'"
+
+
+def test_an_exporter_that_was_silent_for_long_records_nothing_once_another_has_the_day(
+    ledger: Ledger, third: Ledger, day: date
+) -> None:
+    """Its session lives on: it is frozen, or it is a pooler's."""
+    finished(ledger, 3, day)
+    stale = exports.begin(third, day)
+    rows = exports.page(third, day)
+    ledger.run(SILENT)
+    begun = exports.begin(ledger, day)
+    assert (begun.status, begun.version, begun.part) == ("ready", 1, 0)
+    with refused("EQ001"):
+        exports.add(third, day, stale, 0, rows)
+    with refused("EQ001"):
+        exports.done(third, day, stale)
+    exports.end(third, day, stale)
+    exports.add(ledger, day, begun, 0, rows)
+    exports.done(ledger, day, begun)
+    with refused("EQ001"):
+        third.rows("select emq.export_extend(%s, %s)", day, stale.fence)
+    assert record(ledger, day, "rows") == 3
+
+
+def test_an_exporter_whose_session_has_ended_is_not_waited_for(
+    ledger: Ledger, third: Ledger, day: date
+) -> None:
+    finished(ledger, 3, day)
+    exports.begin(third, day)
+    ledger.one("select pg_terminate_backend(%s, 5000)", third.conn.info.backend_pid)
+    assert exports.begin(ledger, day).status == "ready"
+
+
+def test_an_exporter_that_says_it_is_at_work_keeps_the_day(
+    ledger: Ledger, third: Ledger, day: date
+) -> None:
+    finished(ledger, 3, day)
+    begun = exports.begin(third, day)
+    ledger.run(SILENT)
+    third.rows("select emq.export_extend(%s, %s)", day, begun.fence)
+    assert exports.begin(ledger, day).status == "busy"
+
+
+def test_a_step_of_retention_takes_the_day_from_a_silent_exporter(
+    ledger: Ledger, third: Ledger, day: date
+) -> None:
+    """What it has read may not count: rows of it have gone since."""
+    finished(ledger, 15, day)
+    exported(ledger, day)
+    stale = exports.begin(third, day, "/elsewhere")
+    rows = exports.page(third, day)
+    ledger.run(SILENT)
+    assert ledger.retire(day)[0] == "more"
+    with refused("EQ001"):
+        exports.add(third, day, stale, 0, rows, "/elsewhere")
+
+
+def test_a_version_of_which_parts_were_forgotten_is_not_written_again(
+    ledger: Ledger, day: date
+) -> None:
+    """So that of two manifests of one version the one with more files has those of the other."""
+    finished(ledger, 3, day)
+    first = exports.begin(ledger, day)
+    exports.add(ledger, day, first, 0, exports.page(ledger, day))
+    exports.end(ledger, day, first)
+    assert exports.begin(ledger, day, "/elsewhere").version == 2
+
+
+def test_a_look_at_former_files_says_nothing_of_the_present_ones(ledger: Ledger, day: date) -> None:
+    finished(ledger, 3, day)
+    exported(ledger, day)
+    verified = "select emq.export_verified(%s, %s, %s, %s)"
+    ledger.one(verified, day, 1, exports.HERE, "damaged")
+    exported(ledger, day)
+    assert not ledger.one(verified, day, 1, exports.HERE, "damaged")
+    assert record(ledger, day, "version = 2 and verified_at is not null")
+
+
+def test_a_downgrade_that_would_lose_the_record_of_what_is_in_files_alone_is_refused(
+    db: Database, ledger: Ledger, day: date
+) -> None:
+    finished(ledger, 3, day)
+    exported(ledger, day)
+    with db.connect() as conn:
+        assert steps.downgrade(conn, to=3) == [4]
+        steps.upgrade(conn)
+        exported(ledger, day)
+        assert retired(ledger, day) == ["dropped"]
+        with pytest.raises(JobsWouldBeLost, match="1 exported days"):
+            steps.downgrade(conn, to=3)
+        assert record(ledger, day, "rows") == 3
+        assert steps.downgrade(conn, to=3, discard_jobs=True) == [4]
+        steps.upgrade(conn)
 
 
 def test_files_found_damaged_keep_the_day(ledger: Ledger, day: date) -> None:
     ids = finished(ledger, 25, day)
     exported(ledger, day)
     assert ledger.retire(day)[0] == "more"
-    ledger.one("select emq.export_verified(%s, %s, 'part-0 has changed')", day, exports.HERE)
+    ledger.one("select emq.export_verified(%s, 1, %s, 'part-0 has changed')", day, exports.HERE)
     assert retired(ledger, day) == ["unexported"]
     assert envelopes(ledger, ids) == 15
     assert exports.begin(ledger, day).status == "damaged"
-    ledger.one("select emq.export_verified(%s, %s, null)", day, exports.HERE)
+    ledger.one("select emq.export_verified(%s, 1, %s, null)", day, exports.HERE)
     assert retired(ledger, day)[-1] == "dropped"
     assert [told["damage"] for told in audited(ledger, "verify")] == ["part-0 has changed", None]
 
@@ -216,7 +317,7 @@ def test_an_export_goes_on_behind_its_last_part(ledger: Ledger, day: date) -> No
     assert (first.version, first.part, first.rows, first.after) == (1, 0, 10, None)
     rows = exports.page(ledger, day, limit=4)
     exports.add(ledger, day, first, 0, rows)
-    exports.end(ledger, day)
+    exports.end(ledger, day, first)
     again = exports.begin(ledger, day)
     assert (again.version, again.part, again.written, again.after) == (1, 1, 4, ids[3])
     rest = exports.page(ledger, day, rows[-1])
@@ -229,7 +330,7 @@ def test_parts_of_an_export_to_another_place_are_not_gone_on_with(
     finished(ledger, 10, day)
     first = exports.begin(ledger, day)
     exports.add(ledger, day, first, 0, exports.page(ledger, day, limit=4))
-    exports.end(ledger, day)
+    exports.end(ledger, day, first)
     other_place = exports.begin(ledger, day, "/elsewhere")
     assert (other_place.part, other_place.written, other_place.after) == (0, 0, None)
     assert ledger.one("select count(*) from emq.export_part") == 0
@@ -265,7 +366,6 @@ def test_rows_that_shorter_retentions_delete_are_counted_as_removed(
     assert envelopes(ledger, gone) == 0
     assert record(ledger, day, "removed") == 3
     assert exports.begin(ledger, day).status == "done"
-    exports.end(ledger, day)
     assert retired(ledger, day) == ["dropped"]
     assert envelopes(ledger, kept) == 0
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from emq_sql.errors import ExportDamaged
 from emq_sql.protocol.exporting import Exported
-from emq_sql.upkeep.export import manifest
-from emq_sql.upkeep.export.manifest import Manifest
+from emq_sql.upkeep.export import choosing, manifest
+from emq_sql.upkeep.export.manifest import Found, Manifest
 from emq_sql.upkeep.export.places import Place
 
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -17,36 +16,83 @@ DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A day's folder: what its manifest says, and what is damaged (None: nothing)."""
+    """An export of a day: what its manifest says, and what is damaged (None: nothing). `recorded`:
+    it is the one that the ledger has on record.
+    """
 
     day: str
     manifest: Manifest | None
     damage: str | None
+    recorded: bool = False
 
 
 def folders(place: Place) -> list[str]:
     """The folders of days in this place, oldest first; [""] when it is one itself."""
     names = place.names("")
-    if manifest.NAME in names:
+    if any(map(manifest.NAME.fullmatch, names)):
         return [""]
     return [name for name in names if DAY.fullmatch(name)]
 
 
-def check(place: Place, folder: str, record: Exported | None = None) -> Checked:
-    """Read each file of a day and compare it with the manifest, and that with the record.
+def check(place: Place, folder: str, record: Exported) -> Checked:
+    """Read each file of the recorded export of a day.
 
     Raises ExportFailed when the place does not answer: that says nothing of the files.
     """
+    return next(one for one in check_all(place, folder, record) if one.recorded)
+
+
+def check_all(place: Place, folder: str, record: Exported | None = None) -> list[Checked]:
+    """Read each file of each export of a day that no later one replaces, and of the recorded one.
+
+    One at least. Raises ExportFailed like `check`.
+    """
+    found, damages = manifest.read(place, folder)
+    mine = record and next((one for one in found if one.checksum == record.checksum), None)
+    answer = []
+    if mine:
+        answer.append(checked(place, folder, mine, recorded=True))
+    elif record:
+        what = f"The manifest of {record.day} that is recorded is missing in {place.location}."
+        answer.append(Checked(folder, None, what, recorded=True))
+    others = [] if mine is None else [mine.checksum]
+    for one in choosing.newest(found):
+        if one.checksum not in others and not (mine and _replaced(one, mine)):
+            answer.append(checked(place, folder, one))
+    answer += [Checked(folder, None, damage) for damage in damages]
+    return answer or [Checked(folder, None, choosing.none(place, folder))]
+
+
+def strays(place: Place, folder: str, checked: list[Checked]) -> list[str]:
+    """Part files that none of these exports has; none when one of them is damaged."""
+    if any(one.manifest is None for one in checked):
+        return []
+    listed = {part.name for one in checked if one.manifest for part in one.manifest.parts}
+    return [
+        name for name in place.names(folder)
+        if manifest.PART_NAME.fullmatch(name) and name not in listed
+    ]  # fmt: skip
+
+
+def _replaced(one: Found, mine: Found) -> bool:
+    """Whether it is of a run that was killed before its record, and says nothing more."""
+    return one.manifest.series == mine.manifest.series and set(mine.manifest.parts).issuperset(
+        one.manifest.parts
+    )
+
+
+def checked(place: Place, folder: str, one: Found, *, recorded: bool = False) -> Checked:
+    """Read each file that the manifest lists."""
+    found = one.manifest
     try:
-        found, checksum = manifest.read(place, folder)
         for part in found.parts:
             same(place, f"{folder}/{part.name}" if folder else part.name, part.sha256, part.bytes)
-        _rows_agree(found)
-        if record is not None:
-            _recorded(found, checksum, record)
+        if sum(part.rows for part in found.parts) != found.rows:
+            what = f"The manifest of {found.day} counts other rows than its files have."
+            raise ExportDamaged(what)
     except ExportDamaged as damage:
-        return Checked(folder, None, damage.what)
-    return Checked(found.day, found, None)
+        return Checked(folder, None, damage.what, recorded)
+    return Checked(found.day, found, None, recorded)
 
 
 def same(place: Place, path: str, checksum: str, length: int) -> None:
@@ -60,25 +106,3 @@ def same(place: Place, path: str, checksum: str, length: int) -> None:
             f"{path} in {place.location} has changed since it was written: {found[1]} bytes"
             f" with SHA-256 {found[0]}, and {length} with {checksum} are recorded."
         )
-
-
-def left_over(place: Place, folder: str, listed: Sequence[str]) -> list[str]:
-    """Part files in a day's folder that its manifest does not list."""
-    names = place.names(folder)
-    return [name for name in names if manifest.PART_NAME.fullmatch(name) and name not in listed]
-
-
-def _rows_agree(found: Manifest) -> None:
-    if sum(part.rows for part in found.parts) != found.rows:
-        raise ExportDamaged(f"The manifest of {found.day} counts other rows than its files have.")
-
-
-def _recorded(found: Manifest, checksum: str, record: Exported) -> None:
-    # One version ahead is an export that was killed before its record: its files include ours.
-    if found.version < record.version:
-        raise ExportDamaged(
-            f"The manifest of {found.day} is of version {found.version}, and version"
-            f" {record.version} is recorded."
-        )
-    if found.version == record.version and checksum != record.checksum:
-        raise ExportDamaged(f"The manifest of {found.day} is not the one that is recorded.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from itertools import count
@@ -14,16 +14,16 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from emq_sql.crashpoints import crash_point
-from emq_sql.errors import ExportDamaged, ExportFailed
+from emq_sql.errors import ExportDamaged, ExportError, ExportFailed, LeaseLost
 from emq_sql.protocol import exporting, reading
-from emq_sql.protocol.exporting import Begun, Part
+from emq_sql.protocol.exporting import Begun, Exported, Part
 from emq_sql.upkeep.export import checking, manifest
 from emq_sql.upkeep.export.late import Former
 from emq_sql.upkeep.export.parts import PartFile, read_back
 from emq_sql.upkeep.export.places import Place
 
 ROUNDS = 10  # versions in a row, as rows keep coming to a day that is over
-PATIENCE = 10.0  # seconds for a lock that a killed exporter's session may still have
+PATIENCE = 10.0  # seconds for a day that a killed exporter's session may still have
 PAUSE = 0.1
 
 
@@ -110,9 +110,11 @@ class DayExport:
             )
         try:
             yield begun
+        except LeaseLost as lost:
+            raise ExportFailed(lost.what, hint=lost.hint) from lost
         finally:
-            if begun.status in ("ready", "done") and self._idle():
-                exporting.end(self.conn, self.schema, self.day)
+            if begun.status == "ready" and self._idle():
+                exporting.end(self.conn, self.schema, self.day, begun)
 
     def _idle(self) -> bool:
         return self.conn.info.transaction_status == TransactionStatus.IDLE
@@ -126,12 +128,15 @@ class DayExport:
             if time.monotonic() > until:
                 raise ExportFailed(
                     f"{self.day} is being exported or retired by another session.",
-                    hint="Let it end; only one can be at work on a day.",
+                    hint="Let it end. If it is frozen, or was killed behind a pooler, the day is"
+                    " free five minutes after it was last seen.",
                 )
             self._pause()
 
     def _write(self, begun: Begun) -> int:
         """Write the version that has begun, and record it; answers the rows written now."""
+        meta = reading.meta(self.conn, self.schema)
+        self._refuse_other_ledgers(str(meta["ledger_id"]))
         kept = self._kept(begun)
         former = [part for part in kept if part.version < begun.version]
         pages = self._pages(begun, Former(self.place, former) if former else None)
@@ -141,7 +146,7 @@ class DayExport:
             if part is None:
                 break
             crash_point("part-written")
-            exporting.add(self.conn, self.schema, self.day, part)
+            self._record(begun, part)
             crash_point("part-recorded")
             kept.append(part)
             written += part.rows
@@ -152,16 +157,31 @@ class DayExport:
                 " them by hand.",
                 hint="Count them, and add them to emq.exported.removed.",
             )
-        meta = reading.meta(self.conn, self.schema)
-        listed = manifest.manifest(meta, self.day, begun.version, kept)
+        listed = manifest.manifest(meta, self.day, begun, kept)
         checksum = manifest.write(self.place, self.folder, listed)
         crash_point("manifest-written")
         exporting.done(self.conn, self.schema, self.day, begun, self.place.location, checksum)
         crash_point("export-recorded")
-        names = [part.name for part in listed.parts]
-        for name in checking.left_over(self.place, self.folder, names):
-            self.place.remove(f"{self.folder}/{name}")
+        self.place.tidy(self.folder)
         return written - begun.written
+
+    def _refuse_other_ledgers(self, mine: str) -> None:
+        found, _ = manifest.read(self.place, self.folder)
+        for one in found:
+            if one.manifest.ledger_id != mine:
+                raise ExportFailed(
+                    f"In {self.place.location} lies {self.day} of another ledger,"
+                    f" {one.manifest.ledger_id}.",
+                    hint=f"Give each ledger a place of its own; this one is {mine}.",
+                )
+
+    def _record(self, begun: Begun, part: Part) -> None:
+        try:
+            exporting.add(self.conn, self.schema, self.day, begun, part)
+        except LeaseLost:
+            with suppress(ExportError):  # it is ours, and for certain in no record
+                self.place.remove(part.path)
+            raise
 
     def _kept(self, begun: Begun) -> list[Part]:
         """The files of earlier runs that stay, looked at again."""
@@ -171,9 +191,8 @@ class DayExport:
             for part in kept:
                 checking.same(self.place, part.path, part.checksum, part.bytes)
         except ExportDamaged as damage:
-            if exporting.verified(
-                self.conn, self.schema, self.day, self.place.location, damage.what
-            ):
+            record = self._recorded()
+            if record and exporting.verified(self.conn, self.schema, record, damage.what):
                 hint = "Restore the file, or export the day again: that writes it anew."
             else:
                 hint = f"Begin again: select {self.schema}.export_forget('{self.day}')."
@@ -186,6 +205,7 @@ class DayExport:
         while True:
             if self.stopping():
                 raise Stopped
+            exporting.extend(self.conn, self.schema, self.day, begun)
             rows = exporting.page(self.conn, self.schema, self.day, after, self.sizes.page)
             if not rows:
                 return
@@ -199,12 +219,18 @@ class DayExport:
         first = next((rows for rows in pages if rows), None)
         if first is None:
             return None
-        path = f"{self.folder}/{manifest.part_name(number)}"
-        with self.place.write(path) as sink, PartFile(sink) as file:
+        path = f"{self.folder}/{manifest.part_name(version, number)}"
+        measured: list[tuple[str, int]] = []
+        with (
+            self.place.write(
+                path, lambda lying: measured.append(read_back(self.place, lying, file))
+            ) as sink,
+            PartFile(sink) as file,
+        ):
             file.take(first)
             while file.rows < self.sizes.part and (rows := next(pages, None)) is not None:
                 file.take(rows)
-        checksum, length = read_back(self.place, path, file)
+        ((checksum, length),) = measured
         assert file.first is not None
         assert file.last is not None
         return Part(
@@ -214,16 +240,19 @@ class DayExport:
 
     def _look_at_files(self) -> None:
         """Files of an earlier run are looked at again before the database lets go of the rows."""
-        records = exporting.records(self.conn, self.schema, self.place.location)
-        record = next(one for one in records if one.day == self.day)
+        record = self._recorded()
+        assert record is not None
         found = checking.check(self.place, self.folder, record)
-        location = self.place.location
-        exporting.verified(self.conn, self.schema, self.day, location, found.damage)
+        exporting.verified(self.conn, self.schema, record, found.damage)
         if found.damage is not None:
             raise ExportDamaged(
                 found.damage,
                 hint=f"{self.day} is not dropped: export it again, or restore the file.",
             )
+
+    def _recorded(self) -> Exported | None:
+        records = exporting.records(self.conn, self.schema, self.place.location)
+        return next((one for one in records if one.day == self.day), None)
 
     def _retire(self) -> str:
         """Steps until the day is dropped, or has late rows."""

@@ -10,9 +10,9 @@ import psycopg
 import pyarrow as pa
 
 from emq_sql.errors import ExportDamaged
-from emq_sql.protocol import importing
+from emq_sql.protocol import exporting, importing
 from emq_sql.protocol.adapt import committing
-from emq_sql.upkeep.export import checking
+from emq_sql.upkeep.export import checking, choosing, manifest
 from emq_sql.upkeep.export.manifest import Manifest
 from emq_sql.upkeep.export.parts import batches
 from emq_sql.upkeep.export.places import Place
@@ -27,13 +27,20 @@ class Imported:
     added: int
 
 
-def import_day(conn: psycopg.Connection[Any], schema: str, place: Place, table: str) -> Imported:
+def import_day(
+    conn: psycopg.Connection[Any], schema: str, place: Place, table: str,
+    ledger: str = "", listed: str = "",
+) -> Imported:  # fmt: skip
     """All rows of the day in this place, or none: its files are checked before the first row.
 
-    Raises ExportDamaged, BadName, BadSetting.
+    Where several exports lie the one that this ledger has on record is meant, or that of the
+    `ledger` (its id), or by the manifest `listed` (its name). Raises ExportDamaged, BadName,
+    BadSetting.
     """
     name = importing.table_name(conn, table, schema)
-    found = checking.check(place, "")
+    there, _ = manifest.read(place, "")
+    recorded = exporting.recorded(conn, schema, [one.checksum for one in there])
+    found = checking.checked(place, "", choosing.chosen(place, "", recorded, ledger, listed))
     if found.manifest is None:
         raise ExportDamaged(found.damage or "The files are damaged.", hint="Nothing was imported.")
     with committing(conn), conn.transaction():

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
+import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,18 +22,30 @@ from emq_sql.errors import BadSetting, ExportFailed
 _CHUNK = 1 << 20
 _EXAMPLES = "Give a directory, or a URL such as s3://bucket/prefix?region=eu-central-1."
 _UNFINISHED = ".writing"
+_NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
+
+
+def unique(stem: str, suffix: str) -> str:
+    """A name that no other writer has, anywhere."""
+    return f"{stem}-{secrets.token_hex(8)}{suffix}"
 
 
 class Place(ABC):
-    """A tree of files; paths are relative, with slashes. `location` names it to people."""
+    """A tree of files; paths are relative, with slashes. `location` names it to people.
+
+    A file that is there is never written again, and never replaced.
+    """
 
     location: str
 
     @abstractmethod
-    def write(self, path: str) -> AbstractContextManager[Any]:
+    def write(
+        self, path: str, check: Callable[[str], None] = lambda _path: None
+    ) -> AbstractContextManager[Any]:
         """A file to write to, which is there, whole and durable, once the block ends well.
 
-        In the way of a file of that name, it replaces it. Raises ExportFailed.
+        `check` is called with the path at which it can be read before that. The name must be
+        `unique`: a file that has it stays, and ExportFailed is raised, as in all trouble.
         """
 
     @abstractmethod
@@ -48,6 +62,9 @@ class Place(ABC):
     @abstractmethod
     def remove(self, path: str) -> None:
         """A file goes. Raises ExportFailed."""
+
+    def tidy(self, path: str) -> None:  # noqa: B027  nothing to do, unless a place says otherwise
+        """Files in a folder that were never finished go; their writers, if any are left, fail."""
 
     def sha256(self, path: str) -> tuple[str, int]:
         """The checksum of a file and its length in bytes, read whole.
@@ -79,29 +96,29 @@ class Place(ABC):
 
 
 class Directory(Place):
-    """A directory of this machine; a file is renamed to its name once it is on the disk."""
+    """A directory of this machine; a file gets its name once it is on the disk and was checked."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self.location = str(root)
 
     @contextmanager
-    def write(self, path: str) -> Iterator[Any]:
+    def write(self, path: str, check: Callable[[str], None] = lambda _path: None) -> Iterator[Any]:
         target = self._root / path
-        unfinished = target.with_name(f".{target.name}{_UNFINISHED}")
+        unfinished = target.with_name(unique(f".{target.name}", _UNFINISHED))
         with _trouble("written", str(target)):
-            try:
-                _make(target.parent)
-                with unfinished.open("wb") as file:
+            _make(target.parent)
+            with unfinished.open("xb") as file:
+                try:
                     yield file
                     file.flush()
                     os.fsync(file.fileno())
-                unfinished.replace(target)
-                _sync(target.parent)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    unfinished.unlink(missing_ok=True)
-                raise
+                    check(unfinished.relative_to(self._root).as_posix())
+                    _name(unfinished, target)
+                    _sync(target.parent)
+                finally:
+                    with contextlib.suppress(OSError):
+                        unfinished.unlink(missing_ok=True)
 
     def open(self, path: str) -> pa.NativeFile:
         return pa.OSFile(str(self._root / path), "rb")
@@ -115,9 +132,18 @@ class Directory(Place):
         with _trouble("removed", str(self._root / path)):
             (self._root / path).unlink()
 
+    def tidy(self, path: str) -> None:
+        for name in self.names(path):
+            if name.startswith(".") and name.endswith(_UNFINISHED):
+                with _trouble("removed", name):
+                    (self._root / path / name).unlink(missing_ok=True)
+
 
 class Store(Place):
-    """An object store; an object is there once it is closed, or else stays unrecorded."""
+    """An object store; an object is there once it is closed, or else stays unrecorded.
+
+    An upload that ends late, or twice, meets nobody: each has a key of its own.
+    """
 
     def __init__(self, location: str, system: fs.FileSystem, root: str) -> None:
         self.location = location
@@ -125,12 +151,11 @@ class Store(Place):
         self._root = root.rstrip("/")
 
     @contextmanager
-    def write(self, path: str) -> Iterator[Any]:
-        with (
-            _trouble("written", f"{self.location}: {path}"),
-            self._system.open_output_stream(f"{self._root}/{path}") as file,
-        ):
-            yield file
+    def write(self, path: str, check: Callable[[str], None] = lambda _path: None) -> Iterator[Any]:
+        with _trouble("written", f"{self.location}: {path}"):
+            with self._system.open_output_stream(f"{self._root}/{path}") as file:
+                yield file
+            check(path)
 
     def open(self, path: str) -> pa.NativeFile:
         return self._system.open_input_file(f"{self._root}/{path}")
@@ -148,11 +173,17 @@ class Store(Place):
 
 def place(location: str) -> Place:
     """The place that a path or URL names; nothing is made yet. Raises BadSetting."""
-    scheme, _, rest = location.partition("://")
-    if not rest:
-        if not location.strip():
-            raise BadSetting("The location of the export is empty.", hint=_EXAMPLES)
-        return Directory(Path(location).expanduser().absolute())
+    scheme, is_url, rest = location.partition("://")
+    if not location.strip():
+        raise BadSetting("The location of the export is empty.", hint=_EXAMPLES)
+    if not is_url:
+        try:
+            return Directory(Path(location).expanduser().absolute())
+        except RuntimeError:
+            user = location.partition("/")[0]
+            raise BadSetting(f"No home directory is known for {user}.", hint=_EXAMPLES) from None
+    if not rest.strip("/"):
+        raise BadSetting(f"{location} names nothing but a kind of storage.", hint=_EXAMPLES)
     if scheme == "file":
         return Directory(Path(unquote(urlsplit(location).path)).absolute())
     parts = urlsplit(location)
@@ -167,6 +198,19 @@ def place(location: str) -> Place:
     except (pa.ArrowException, ValueError, OSError) as error:
         raise BadSetting(f"No location for files is {location}: {error}.", hint=_EXAMPLES) from None
     return Store(location, system, root)
+
+
+def _name(unfinished: Path, target: Path) -> None:
+    """The file gets its name, and no file that has it is replaced."""
+    try:
+        target.hardlink_to(unfinished)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        # A file system without links: the name is nobody else's, so nobody comes in between.
+        if target.exists():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from None
+        unfinished.rename(target)
 
 
 def _make(folder: Path) -> None:

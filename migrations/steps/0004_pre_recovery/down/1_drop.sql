@@ -8,10 +8,10 @@ begin
   end loop;
 end $do$;
 drop function
-  emq.closed, emq.late_row, emq.export_add, emq.export_begin, emq.export_days, emq.export_done,
-  emq.export_end, emq.export_forget, emq.export_key, emq.export_rows, emq.export_stands,
+  emq.closed, emq.late_row, emq.export_add, emq.export_at_work, emq.export_begin, emq.export_days,
+  emq.export_done, emq.export_end, emq.export_extend, emq.export_forget, emq.export_rows, emq.export_stands,
   emq.export_verified;
-drop table emq.day_end, emq.exported, emq.export_part;
+drop table emq.day_end, emq.exported, emq.export_claim, emq.export_part;
 drop function
   emq.tidy, emq.tidy_attempts, emq.tidy_days, emq.tidy_dead, emq.tidy_marks, emq.tidy_queues,
   emq.tidy_records, emq.tidy_strays, emq.drop_attempts, emq.days_of, emq.kept_from, emq.ago,

@@ -2,11 +2,11 @@
 --   (it need not be exported, or each of its rows is in a verified export and none comes before the
 --   end of this transaction) | unexported (export_first is set, or an export was begun, and there is
 --   no verified one) | late (rows came after the export: export it again) | busy (its exporter is at
---   work).
+--   work; one that seems not to be is taken over from, so that it records nothing of what it read).
 -- Parameters: p_day in UTC.
--- Locks: the day's advisory lock, tried; the day's row in exported to the end of the transaction; the
+-- Locks: the day's row in export_claim, SKIP LOCKED; the day's row in exported to the end of the transaction; the
 --   first time SHARE ROW EXCLUSIVE on its partition, under the caller's lock_timeout (55P03).
--- Index: exported_pk, export_part_pk.
+-- Index: export_claim_pk, exported_pk, export_part_pk.
 -- A row that comes late must not lose its envelope before it is exported. So the rows are counted
 -- against the export before the first one goes, and from then on a trigger makes whoever adds a row
 -- take back that comparison (late_row.sql). Under the row lock nobody can.
@@ -19,9 +19,12 @@ declare
   e emq.exported;
   v_n bigint;
 begin
-  if not pg_try_advisory_xact_lock(7307, emq.export_key(p_day)) then
+  insert into emq.export_claim (day) values (p_day) on conflict on constraint export_claim_pk do nothing;
+  perform from emq.export_claim c where c.day = p_day for update skip locked;
+  if not found or emq.export_at_work(p_day) then
     return 'busy';
   end if;
+  update emq.export_claim c set fence = null where c.day = p_day and c.fence is not null;
   select x.* into e from emq.exported x where x.day = p_day for update;
   if e.verified_at is null then
     return case when found or (select m.export_first from emq.meta m)

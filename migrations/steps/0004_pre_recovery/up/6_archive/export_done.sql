@@ -1,11 +1,13 @@
 -- Promise: the parts of this version, and those of the versions that it goes on from, are the export
---   of the day: from this commit on it may be retired, if no other row has come. Audited.
--- Parameters: p_day; p_version as export_begin answered it (another one: EQ004); p_late likewise: false
+--   of the day: from this commit on it may be retired, if no other row has come. Nothing is recorded
+--   under a stale fence (EQ001). Audited.
+-- Parameters: p_day; p_fence and p_version as export_begin answered them (a version that is not above
+--   the recorded one: EQ004); p_late likewise: false
 --   forgets the parts of former versions, whose files were written anew; p_checksum of the manifest.
 -- Locks: the rows of the day.
--- Index: exported_pk, export_part_pk.
+-- Index: export_claim_pk, exported_pk, export_part_pk.
 create function emq.export_done(
-  p_day date, p_version int, p_late boolean, p_location text, p_checksum text
+  p_day date, p_fence bigint, p_version int, p_late boolean, p_location text, p_checksum text
 ) returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -13,8 +15,9 @@ as $$
 declare
   e emq.exported;
 begin
+  perform emq.export_extend(p_day, p_fence);
   select x.* into e from emq.exported x where x.day = p_day for update;
-  if p_version is distinct from coalesce(e.version, 0) + 1 then
+  if p_version is null or p_version <= e.version then
     raise exception 'emq: the export of % is at version %, so % cannot be the next', p_day,
       coalesce(e.version, 0), p_version
       using errcode = 'EQ004', hint = 'Another session exported it meanwhile: begin again.';

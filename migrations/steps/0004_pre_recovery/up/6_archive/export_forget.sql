@@ -2,8 +2,8 @@
 --   stay where they are. Answers done | lost (there is none) | kept (rows are in those files alone,
 --   so the record stays). Audited.
 -- Parameters: p_day; p_label.
--- Locks: the day's advisory lock, tried: busy while its exporter is at work.
--- Index: exported_pk, export_part_pk.
+-- Locks: the day's row in export_claim, SKIP LOCKED: busy while its exporter is at work.
+-- Index: export_claim_pk, exported_pk, export_part_pk.
 create function emq.export_forget(p_day date, p_label text default null) returns text
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -12,7 +12,9 @@ declare
   e emq.exported;
   v_n bigint;
 begin
-  if not pg_try_advisory_xact_lock(7307, emq.export_key(p_day)) then
+  perform from emq.export_claim c where c.day = p_day for update skip locked;
+  if not found and exists (select from emq.export_claim c where c.day = p_day)
+     or emq.export_at_work(p_day) then
     return 'busy';
   end if;
   select x.* into e from emq.exported x where x.day = p_day for update;
@@ -20,7 +22,8 @@ begin
     return 'kept';
   end if;
   with p as (delete from emq.export_part x where x.day = p_day returning 1),
-       d as (delete from emq.exported x where x.day = p_day returning 1)
+       d as (delete from emq.exported x where x.day = p_day returning 1),
+       c as (delete from emq.export_claim x where x.day = p_day)
   select (select count(*) from p) + (select count(*) from d) into v_n;
   if v_n = 0 then
     return 'lost';

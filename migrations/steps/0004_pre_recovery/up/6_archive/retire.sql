@@ -99,6 +99,9 @@ begin
     execute format('drop table emq.%I', v_t);
     delete from emq.retiring x where x.day = p_day;
     delete from emq.day_end x where x.day = p_day;
+    if e.day is null then
+      delete from emq.export_claim x where x.day = p_day;
+    end if;
     update emq.exported x set dropped_at = clock_timestamp(), removed = x.rows where x.day = p_day;
     insert into emq.audit (verb, detail)
     values ('retire', jsonb_build_object('day', p_day, 'rows', v_n, 'export', e.location,
