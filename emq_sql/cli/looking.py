@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from uuid import UUID
 
 import click
+import psycopg
 
 from emq_sql.cli.context import database_options, json_option, ledger_of
 from emq_sql.cli.output import cell, show, show_one, table
-from emq_sql.errors import BadJobId
+from emq_sql.errors import BadJobId, Refused
 from emq_sql.protocol import reading
+from emq_sql.protocol.bounded import BoundedConnection
 from emq_sql.rules import ids, names
 from emq_sql.rules.durations import duration
 
@@ -71,7 +74,7 @@ def job(dsn: str | None, schema: str, as_json: bool, payload: bool, job_id: str)
     with ledger_of(dsn, schema) as (conn, where):
         wanted = ids.check(job_id)
         place = reading.place(conn, where, wanted)
-        story = reading.story(conn, where, wanted)
+        story = _story(conn, where, wanted)
         if place is None:
             if not story:
                 raise BadJobId(
@@ -87,4 +90,16 @@ def job(dsn: str | None, schema: str, as_json: bool, payload: bool, job_id: str)
         show_one(place, as_json=False)
         if envelope:
             click.echo(f"\n{'payload':<12} {cell(envelope['payload'])}")
-        click.echo("\n" + "\n".join(table(story, STORY)))
+        if story is not None:
+            click.echo("\n" + "\n".join(table(story, STORY)))
+
+
+def _story(conn: BoundedConnection, schema: str, job: UUID) -> list[reading.Row] | None:
+    try:
+        return reading.story(conn, schema, job)
+    except Refused as error:
+        if not isinstance(error.__cause__, psycopg.errors.InsufficientPrivilege):
+            raise
+        told = "emq: its story is for emq_operator and the owner of the ledger."
+        click.echo(told, err=True)
+        return None

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
 from psycopg import sql
 
-from emq_sql.errors import BadName, BadSetting
+from emq_sql.errors import BadName, BadSetting, Refused
 from emq_sql.protocol.adapt import cursor
 from emq_sql.protocol.bounded import WHOLE_DAY, longer
 from emq_sql.protocol.exporting import COLUMNS, Row
@@ -46,7 +47,7 @@ def make(conn: psycopg.Connection[Any], table: sql.Identifier) -> None:
         sql.SQL(f"{{}} {_type(name)}").format(sql.Identifier(name)) for name in COLUMNS
     )
     key = sql.SQL("primary key (id, finished_at)")
-    with named(), cursor(conn) as c:
+    with named(), _allowed(), cursor(conn) as c:
         c.execute(sql.SQL("create table if not exists {} ({}, {})").format(table, columns, key))
         c.execute(sql.SQL("select * from {} limit 0").format(table))
         there = [column.name for column in c.description or ()]
@@ -65,7 +66,7 @@ def copy(
     In the caller's transaction.
     """
     staged = sql.Identifier("emq_import")
-    with named(), cursor(conn) as c:
+    with named(), _allowed(), cursor(conn) as c:
         c.execute(
             sql.SQL("create temporary table {} (like {}) on commit drop").format(staged, table)
         )
@@ -91,6 +92,19 @@ def copy(
                 hint="Name a table that is not there yet, or one that an import has made.",
             ) from error
         return came, c.rowcount
+
+
+@contextmanager
+def _allowed() -> Iterator[None]:
+    """Rights are wanting outside the ledger here, where its roles are no remedy."""
+    try:
+        yield
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise Refused(
+            f"The import may not: {error.diag.message_primary}.",
+            hint="The role needs CREATE on the table's schema, or SELECT and INSERT on a table that"
+            " an import has made; and TEMPORARY on the database.",
+        ) from error
 
 
 def _type(name: str) -> str:

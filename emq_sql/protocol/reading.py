@@ -84,16 +84,16 @@ def stuck(conn: psycopg.Connection[Any], schema: str, older: timedelta) -> int:
     return int(_rows(conn, query, [older])[0]["n"])
 
 
-def days_overdue(conn: psycopg.Connection[Any], schema: str) -> int:
-    """Days of the archive that ended longer ago than all retentions and another day, and are here.
-
-    Raises Refused for a role that may not look at the ledger's inner functions.
+def retention(conn: psycopg.Connection[Any], schema: str) -> Row:
+    """How the archive's days are let go: `overdue` of them ended longer ago than all retentions and
+    another day, and are here; `strays` says whether there are rows in none of them.
     """
-    query = (
-        f"select count(*) as n from {schema}.days_of('archive')"
-        f" where last <= {schema}.kept_from() - interval '1 day'"
-    )
-    return int(_rows(conn, query, [])[0]["n"])
+    return _rows(
+        conn,
+        "select count(*) filter (where goes_at <= clock_timestamp() - interval '1 day') as overdue,"
+        f" coalesce(bool_or(day is null), false) as strays from {schema}.kept_days()",
+        [],
+    )[0]
 
 
 def workers(conn: psycopg.Connection[Any], schema: str) -> list[Row]:
@@ -123,12 +123,6 @@ def server(conn: psycopg.Connection[Any]) -> Row:
         " current_setting('server_encoding') as encoding",
         [],
     )[0]
-
-
-def default_partition_rows(conn: psycopg.Connection[Any], schema: str) -> int:
-    """Archive rows that lie in no day's partition: they cannot be retired by dropping one."""
-    query = f"select count(*) as n from (select 1 from {schema}.archive_default limit 1000) x"
-    return int(_rows(conn, query, [])[0]["n"])
 
 
 def _rows(conn: psycopg.Connection[Any], query: str, params: list[Any]) -> list[Row]:

@@ -12,7 +12,7 @@ import psycopg
 
 from emq_sql.protocol import operating, reading, steps
 from emq_sql.upkeep import reaping
-from emq_sql.upkeep.finding import Finding
+from emq_sql.upkeep.finding import Finding, allowed
 
 _OLDEST, _NEWEST = 15, 18
 _CLOCK_WARN_SECONDS = 5.0
@@ -28,8 +28,13 @@ def examine(
     """
     findings = [*_versions(conn), _clock(conn), _schema(conn, schema)]
     if findings[-1].state != "bad":
-        findings += [*_ledger(conn, schema), _home(conn, schema)]
-        findings += reaping.examine(conn, schema, cron_dsn, reap_interval)
+        findings.append(_ledger(conn, schema))
+        findings += allowed("places", lambda: [_places(conn, schema)])
+        findings += allowed("archive", lambda: _archive(conn, schema))
+        findings += allowed("home", lambda: [_home(conn, schema)])
+        findings += allowed(
+            "last reap", lambda: reaping.examine(conn, schema, cron_dsn, reap_interval)
+        )
     return findings
 
 
@@ -87,29 +92,44 @@ def _schema(conn: psycopg.Connection[Any], schema: str) -> Finding:
     )
 
 
-def _ledger(conn: psycopg.Connection[Any], schema: str) -> Iterator[Finding]:
+def _ledger(conn: psycopg.Connection[Any], schema: str) -> Finding:
     meta = reading.meta(conn, schema)
-    yield Finding(
+    return Finding(
         "ledger", "ok", f"{meta['ledger_id']}, environment {meta['environment'] or 'not tagged'}"
     )
+
+
+def _places(conn: psycopg.Connection[Any], schema: str) -> Finding:
     lost = reading.misplaced(conn, schema)
-    yield Finding(
+    return Finding(
         "places", "bad" if lost else "ok", f"{len(lost)} jobs are not in exactly one place",
         "Somebody wrote to the tables by hand: look at the view misplaced." if lost else "",
     )  # fmt: skip
-    stray = reading.default_partition_rows(conn, schema)
+
+
+def _archive(conn: psycopg.Connection[Any], schema: str) -> Iterator[Finding]:
+    kept = reading.retention(conn, schema)
+    stray = kept["strays"]
     yield Finding(
-        "archive", "warn" if stray else "ok", f"{stray} rows outside the days' partitions",
+        "archive", "warn" if stray else "ok",
+        f"{'rows' if stray else 'no row'} outside the days' partitions",
         "No maintenance ran when they were written. They go row by row when they are past"
         " retention, and stay where export_first is set." if stray else "",
+    )  # fmt: skip
+    overdue = kept["overdue"]
+    yield Finding(
+        "retention", "warn" if overdue else "ok",
+        f"{overdue} days of the archive are past every retention",
+        "Where days are exported before they go: emq archive export. Else nobody tidies: workers,"
+        " `emq maintain` and pg_cron do." if overdue else "",
     )  # fmt: skip
 
 
 def _home(conn: psycopg.Connection[Any], schema: str) -> Finding:
     meta = reading.meta(conn, schema)
-    here, home = operating.here(conn, schema), meta["home"]
     if meta["environment"] is not None:
         return Finding("home", "ok", f"tagged for {meta['environment']}")
+    here, home = operating.here(conn, schema), meta["home"]
     if here and home and here != home:
         return Finding(
             "home", "bad", "not where its workers first ran: a copy, or it has moved",

@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 
-from emq_sql.errors import EmqError, NoPgCron, Refused
+from emq_sql.errors import EmqError, NoPgCron
 from emq_sql.protocol import reading
 from emq_sql.upkeep import cron, crontab
 from emq_sql.upkeep.cron import JobState
@@ -65,7 +65,6 @@ def examine(
     advice = _advice(len(seen), looked)
     yield _last_reap(conn, schema, max(_LATE, 2 * usual), advice)
     yield _stuck(conn, schema, 2 * usual, advice)
-    yield from _retention(conn, schema)
 
 
 def look(conn: psycopg.Connection[Any], schema: str, cron_dsn: str | None) -> Looked:
@@ -129,16 +128,3 @@ def _stuck(conn: psycopg.Connection[Any], schema: str, older: timedelta, advice:
         return Finding("stuck", "ok", found)
     guarded = "An open transaction may hold their rows (pg_stat_activity says whose)."
     return Finding("stuck", "bad", found, f"{advice} {guarded}")
-
-
-def _retention(conn: psycopg.Connection[Any], schema: str) -> Iterator[Finding]:
-    try:
-        overdue = reading.days_overdue(conn, schema)
-    except Refused:
-        return
-    yield Finding(
-        "retention", "warn" if overdue else "ok",
-        f"{overdue} days of the archive are past every retention",
-        "Where days are exported before they go: emq archive export. Else nobody tidies: workers,"
-        " `emq maintain` and pg_cron do." if overdue else "",
-    )  # fmt: skip

@@ -19,7 +19,6 @@ Start = Callable[..., subprocess.Popen[str]]
 
 ASKS = (
     (b"emq.depth", "queues"),
-    (b"emq.dead_groups", "dead", "group"),
     (b"emq.search", "archive", "search", "--timeout", "100ms"),
     (b"emq.misplaced", "doctor"),
     (b"cron.database_name", "cron", "status"),
@@ -28,7 +27,6 @@ ASKS = (
 DOES = (
     (b"emq.replay_many", "replay", "--all"),
     (b"emq.drain", "drain", "mail"),
-    (b"emq.obliterate", "obliterate", "mail", "--confirm", "mail"),
     (b"emq.set_queue", "queue", "set", "mail", "lease=9s"),
 )
 
