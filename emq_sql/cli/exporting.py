@@ -196,7 +196,8 @@ def _at_home(conn: psycopg.Connection[Any], schema: str) -> None:
         raise EnvironmentMismatch(
             "This database is not where its workers first ran: it is a copy, or it has moved, and"
             " would export days of the original.",
-            hint="emq adopt makes it one of its own; then export it to a place of its own.",
+            hint="A copy becomes one of its own by emq adopt; export it to another place then."
+            " If it has moved, and is tagged, a worker of its environment makes it at home here.",
         )
 
 
