@@ -50,8 +50,6 @@ MUTANTS: tuple[Mutant, ...] = (
            "if not found or emq.export_at_work(p_day) then", "if false then"),
     mutant("two_exporters", ALONE, "export_begin",
            "if not found or emq.export_at_work(p_day) then", "if false then"),
-    mutant("begun_beside_retention", ALONE, "export_begin",
-           "if not found or emq.export_at_work(p_day) then", "if emq.export_at_work(p_day) then"),
     mutant("forgotten_beside_the_exporter", ALONE, "export_forget", "\n     or emq.export_at_work(p_day) then", " then"),
     # The fence
     mutant("no_fence", SILENT, "export_extend", " and c.fence = p_fence"),
