@@ -160,7 +160,7 @@ def test_using_is_kept_and_shared_without_being_changed(send: Send, reader: Read
 
 def test_a_queues_settings_reach_the_database(emq: EMQ, reader: Reader) -> None:
     emq.configure("mail", lease=5, max_attempts=3)
-    emq.configure("mail", max_stalled=2, retention=timedelta(days=9))
+    emq.configure("mail", max_stalled=3, retention=timedelta(days=9))
     emq.pause("mail")
     emq.configure(
         "mail", max_active=7, cancelled_retention=60, dead_retention=3600.5, replay_within=0,
@@ -170,7 +170,7 @@ def test_a_queues_settings_reach_the_database(emq: EMQ, reader: Reader) -> None:
     (row,) = reader.rows("select * from emq.queue")
     assert row == {
         "name": "mail", "paused": True, "lease": timedelta(seconds=5), "max_attempts": 3,
-        "max_stalled": 2, "retention": timedelta(days=9), "max_active": 7,
+        "max_stalled": 3, "retention": timedelta(days=9), "max_active": 7,
         "cancelled_retention": timedelta(minutes=1), "dead_retention": timedelta(seconds=3600.5),
         "replay_within": timedelta(0), "unknown_after": timedelta(days=7), "quarantine": "sick",
         "quarantine_after": 2, "on_dead": "tell", "on_dead_queue": "alarms",

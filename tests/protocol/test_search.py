@@ -65,7 +65,7 @@ def test_what_is_found_is_told_with_its_last_error(ledger: Ledger) -> None:
     )
     lost = "ValueError: 100%_ wrong"
     assert rows == [
-        (ids["discarded"], "report", "discarded", None, 1, 0, 1, "it never worked", None, None),
+        (ids["discarded"], "report", "discarded", "w1", 1, 0, 1, "it never worked", None, None),
         (ids["cancelled"], "report", "cancelled", None, 0, 0, 0, None, None, None),
         (ids["retried"], "report", "completed", "w-retried", 2, 0, 1, lost, True, True),
         (ids["plain"], "mail.send", "completed", "w-plain", 1, 0, 0, None, True, True),
