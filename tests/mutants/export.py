@@ -12,7 +12,9 @@ RETIRE = "tests/protocol/test_retire_exported.py::"
 ROWS = "tests/protocol/test_export_rows.py::"
 HOLDS = CLOSED + "test_whoever_finished_a_job_before_the_first_look_holds_the_day_and_is_named"
 ALONE = RETIRE + "test_who_is_at_work_on_a_day_has_it_alone"
-SILENT = RETIRE + "test_an_exporter_that_was_silent_for_long_records_nothing_once_another_has_the_day"
+SILENT = (
+    RETIRE + "test_an_exporter_that_was_silent_for_long_records_nothing_once_another_has_the_day"
+)
 IN_STEPS = RETIRE + "test_an_exported_day_is_retired_in_steps_and_its_record_says_so"
 
 MUTANTS: tuple[Mutant, ...] = (
