@@ -1,0 +1,210 @@
+"""Field cases of schedules, workers, connections, databases and people."""
+
+# ruff: noqa: E501  a node id is not broken
+
+from __future__ import annotations
+
+from tests.cases.case import CASES_, CRON, FAULTS, PROTOCOL, SERVICE, WORKER, Case
+
+CASES = (
+    Case(
+        33,
+        "Runs of a scheduler that pile up",
+        "Runs that took longer than their period were counted and made one after the other.",
+        "A pass is bounded, makes way for one that runs, and does no harm when it is made a hundred times:"
+        " each lost lease is counted once, and the work is that of the leases there are.",
+        (
+            CASES_ + "test_reaping.py"
+            "::test_a_hundred_reaps_one_after_the_other_and_at_once_count_each_lease_once",
+            "tests/attacks/test_reapers.py"
+            "::test_each_expired_lease_is_taken_back_once_by_one_of_four_reapers",
+            PROTOCOL + "test_maintain_loop.py::test_two_at_once_do_each_others_work",
+        ),
+    ),
+    Case(
+        34,
+        "A scheduler's own history that grows for ever",
+        "A reaper each few seconds filled the scheduler's table of runs.",
+        "`emq cron install` also schedules the pruning of that table, of the runs of its own jobs and of"
+        " nobody else's; `emq doctor` counts them; `emq cron remove` takes them away with the jobs.",
+        (
+            CRON + "test_only_its_own_runs_are_pruned_and_the_newest_stay",
+            CRON + "test_removing_takes_its_own_jobs_and_runs_and_nothing_elses",
+        ),
+    ),
+    Case(
+        35,
+        "Looking at the schedule changes it",
+        "A list of what is planned wrote the next run anew: a run that was overdue moved to tomorrow.",
+        "What reads only reads: every function, view and command that looks runs in a transaction that may"
+        " not write.",
+        (
+            PROTOCOL + "test_looking.py"
+            "::test_reading_fifty_times_changes_nothing_and_what_is_overdue_stays_so",
+            PROTOCOL + "test_looking.py::test_a_command_that_looks_needs_no_more_than_to_read",
+            CRON + "test_looking_changes_nothing_and_what_was_due_ran_all_the_same",
+        ),
+    ),
+    Case(
+        36,
+        "A wake-up lost while the listener reconnects",
+        "Jobs enqueued between the last look and the new LISTEN waited for the next event.",
+        "It listens first and looks then; polling is the floor, the bell only a hint.",
+        (
+            FAULTS + "test_bell.py::test_no_job_is_missed_while_the_bell_hangs_up_and_comes_back",
+            FAULTS + "test_bell.py::test_what_nobody_rings_for_is_found_by_the_next_poll",
+        ),
+    ),
+    Case(
+        37,
+        "A failed connect that is remembered for ever",
+        "One refusal while the server restarted was kept, and answered every later try.",
+        "A lost connection is made anew for each try, with pauses of ten seconds at most; so is one"
+        " to a server that takes no writes any more.",
+        (
+            CASES_ + "test_connecting.py"
+            "::test_a_worker_whose_connects_have_failed_many_times_works_on_once_one_succeeds",
+            FAULTS + "test_outages.py::test_a_worker_whose_address_leads_to_a_standby_goes_on_when"
+            "_it_is_right_again",
+        ),
+    ),
+    Case(
+        38,
+        "A loop that dies while the worker goes on",
+        "Listener and periodic work had raised and were only logged.",
+        "Each control loop is mended, and when it cannot be, the worker ends with exit code 1 and"
+        " gives its jobs back; the state of each is in the health document.",
+        (
+            SERVICE + "test_loops_kept.py"
+            "::test_a_loop_that_fails_some_times_is_mended_and_the_worker_works_on",
+            SERVICE + "test_loops_kept.py::test_a_loop_that_cannot_be_kept_alive_ends_the_worker"
+            "_and_costs_its_jobs_nothing",
+        ),
+    ),
+    Case(
+        39,
+        "Workers that use up the connections",
+        "After an upgrade each worker opened more than before, and locked everyone out.",
+        "The first line of a worker says how many it uses at most, whatever its concurrency.",
+        (
+            SERVICE + "test_connections.py"
+            "::test_fifty_slots_and_twenty_reconnects_use_no_more_connections_than_were_said",
+        ),
+    ),
+    Case(
+        40,
+        "A probe that is green while nothing works, or red because the database is down",
+        "Probes asked whether the process was there, or asked the broker, and restarted the fleet.",
+        "Live: the control loops move, whatever jobs and database do. Ready: jobs are claimed.",
+        (
+            SERVICE + "test_live_and_ready.py"
+            "::test_a_control_loop_that_hangs_makes_a_worker_not_live",
+            SERVICE + "test_live_and_ready.py"
+            "::test_without_the_database_workers_stay_live_and_are_not_ready",
+            SERVICE + "test_live_and_ready.py"
+            "::test_jobs_that_run_for_long_on_all_slots_leave_a_worker_live_and_ready",
+        ),
+    ),
+    Case(
+        41,
+        "A worker that takes more than it can run",
+        "One consumer made a thousand jobs its own while the others idled.",
+        "A claim takes as many jobs as there are free slots, and none ahead.",
+        (CASES_ + "test_claiming.py::test_a_worker_never_holds_more_jobs_than_it_has_slots",),
+    ),
+    Case(
+        42,
+        "A handler that locks the worker",
+        "Handlers shared the loop or the threads of the control work.",
+        "Claims, extensions and signals have threads and connections of their own. A handler that"
+        " hangs costs its slot; in a child process it is ended by its timeout.",
+        (
+            WORKER + "test_executor.py::test_a_hanging_handler_occupies_its_slot_and_no_other",
+            WORKER + "test_event_loop.py"
+            "::test_a_coroutine_that_blocks_the_loop_is_settled_all_the_same_and_named_in_the_log",
+            WORKER + "processes/test_leases.py"
+            "::test_a_handler_that_holds_the_gil_costs_its_slot_and_no_other",
+            WORKER + "processes/test_stopping.py"
+            "::test_a_timeout_ends_the_process_counts_as_a_failure_and_attempts_do_not_overlap",
+        ),
+    ),
+    Case(
+        43,
+        "A start that costs as much as the history is long",
+        "With millions of finished jobs each start of a worker took minutes.",
+        "A start reads as much after a hundred thousand finished jobs as after none.",
+        (
+            SERVICE + "test_start_cost.py"
+            "::test_a_start_reads_as_much_after_a_hundred_thousand_jobs_as_after_none",
+        ),
+    ),
+    Case(
+        44,
+        "Drain or cancel at the end",
+        "One library cancelled what it had promised to drain, another never ended.",
+        "The first signal drains for the grace and then releases, the second releases at once;"
+        " released jobs pay nothing, and the exit code is 0.",
+        (
+            SERVICE + "test_shutdown.py::test_each_signal_drains_lets_the_short_job_finish_and"
+            "_releases_the_long_one",
+            SERVICE + "test_shutdown.py::test_a_second_signal_releases_at_once",
+            FAULTS + "test_deploys.py"
+            "::test_deploys_while_it_runs_cost_a_long_job_nothing_and_it_completes",
+        ),
+    ),
+    Case(
+        46,
+        "No retention, or one for everything",
+        "Finished jobs were kept until each query walked millions; or the dead letters went within a day,"
+        " before anybody had looked.",
+        "Completed, cancelled and dead have a retention each, by queue; dead letters stay until somebody acts"
+        " unless their queue says otherwise. The archive is a partition a day, and a day goes by a drop.",
+        (
+            PROTOCOL + "test_tidy.py::test_completed_cancelled_and_dead_have_a_retention_each",
+            PROTOCOL + "test_tidy.py"
+            "::test_a_dead_letter_older_than_every_retention_is_kept_with_its_attempts",
+            PROTOCOL
+            + "test_tidy_exact.py::test_what_is_younger_than_its_retention_stays_and_what_is_older"
+            "_by_a_day_goes",
+            PROTOCOL + "test_long_life.py::test_each_job_is_kept_for_as_long_as_its_queue_says",
+        ),
+    ),
+    Case(
+        50,
+        "Lost leases that nobody noticed",
+        "Rows stayed in flight for weeks, and were found when queries had become slow.",
+        "`emq doctor` counts the leases that expired more than two reap intervals ago. That is 0, or its"
+        " exit code is 1 and it says who should have reaped, and why that failed.",
+        (
+            CASES_ + "test_reaping.py"
+            "::test_leases_that_nobody_takes_back_are_counted_and_are_a_failure",
+            CRON + "test_the_doctor_says_that_pg_cron_should_and_why_it_does_not",
+        ),
+    ),
+    Case(
+        53,
+        "A key that has to be widened on a big table",
+        "Ids and counters of 32 bits ran out; widening them rewrote the table under an exclusive lock.",
+        "Ids are UUIDs, fences and places in line bigint, from the first step on. What is narrower has a"
+        " bound that is written down, and the catalogue is compared with the list.",
+        (
+            PROTOCOL + "test_catalogue.py"
+            "::test_nothing_narrow_is_an_id_a_total_or_anything_else_that_grows",
+            PROTOCOL
+            + "test_catalogue.py::test_every_id_of_a_job_is_a_uuid_and_every_fence_and_place_in"
+            "_line_a_bigint",
+        ),
+    ),
+    Case(
+        61,
+        "Recovered jobs that look like any other",
+        "What had been lost and brought back could not be told from the rest, nor be sent where there is"
+        " more memory.",
+        "The counts of lost leases and failures travel with the job and are known to its handler; after"
+        " `quarantine_after` losses it goes on in the queue's `quarantine`.",
+        (
+            FAULTS + "test_dead_ends.py"
+            "::test_a_job_lost_k_times_reappears_in_the_quarantine_queue_and_knows_of_it",
+        ),
+    ),
+)
