@@ -11,6 +11,7 @@ from tests.protocol.calls import Ledger
 
 Step = tuple[str, str | None, int | None]
 MOST_STEPS = 500
+MOST_BUSY = 60  # each has waited for a lock
 
 
 def days_ago(ledger: Ledger, n: int) -> date:
@@ -101,12 +102,16 @@ def tidy(ledger: Ledger, limit: int = 10) -> Step:
 
 
 def tidied(ledger: Ledger, limit: int = 10) -> list[Step]:
-    """Steps until there is nothing to do."""
+    """Steps until there is nothing to do; a busy one is made again: autovacuum may have the table."""
     steps: list[Step] = []
+    busy = 0
     while (step := tidy(ledger, limit))[0] != "nothing":
         assert len(steps) < MOST_STEPS, steps[-5:]
-        assert step[0] != "busy", step
-        steps.append(step)
+        if step[0] == "busy":
+            busy += 1
+            assert busy < MOST_BUSY, step
+        else:
+            steps.append(step)
     return steps
 
 
