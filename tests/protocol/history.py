@@ -102,7 +102,7 @@ def tidy(ledger: Ledger, limit: int = 10) -> Step:
 
 
 def tidied(ledger: Ledger, limit: int = 10) -> list[Step]:
-    """Steps until there is nothing to do; a busy one is made again: autovacuum may have the table."""
+    """Steps until there is nothing to do; a busy one again: autovacuum may have the table."""
     steps: list[Step] = []
     busy = 0
     while (step := tidy(ledger, limit))[0] != "nothing":
