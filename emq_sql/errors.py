@@ -13,6 +13,7 @@
     ├── LeaseLost                EMQ201        another worker holds, or has finished, the job
     │   └── JobFinished          EMQ202        the job was settled under this very fence
     ├── LeaseBusy                EMQ203        an open transaction holds the ledger row: ask again
+    ├── CannotGuard              EMQ204        a commit that cannot be guarded was refused
     ├── SchemaError
     │   ├── SchemaMissing        EMQ301        the ledger is not installed in this database
     │   ├── SchemaTooOld         EMQ302        the database is behind this version of emq_sql
@@ -141,6 +142,12 @@ class LeaseBusy(EmqError):
     """An open transaction holds the ledger row of this job: ask again."""
 
     code = "EMQ203"
+
+
+class CannotGuard(EmqError):
+    """In a handler: this way of writing into the ledger's database cannot be guarded."""
+
+    code = "EMQ204"
 
 
 class SchemaError(EmqError):

@@ -12,7 +12,9 @@ EnqueueStatus = Literal["enqueued", "scheduled", "duplicate"]
 Answer = Literal["done", "lost", "busy"]
 KeepAnswer = Literal["done", "lost", "busy", "cancelled"]
 PutBackAnswer = Literal["pending", "scheduled", "dead", "lost", "busy"]
-Outcome = Literal["yours", "completed", "cancelled", "discarded", "superseded", "dead", "unknown"]
+Outcome = Literal[
+    "yours", "completed", "handed back", "cancelled", "discarded", "superseded", "dead", "unknown"
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,18 @@ to @prefix@_worker;
 
 grant execute on function emq.outcome, emq.result to @prefix@_producer;
 
+-- A handler often writes as the application's own role, which may enqueue and no more: what it needs to
+-- be refused, and to say that an effect is had, names a fence that nobody else knows.
+grant execute on function
+  emq.guard, emq.guard_commit, emq.ledger_id, emq.decided, emq.once
+to @prefix@_producer, @prefix@_worker;
+
+grant execute on function emq.note_refusals, emq.sql_stops to @prefix@_worker;
+
+grant execute on function emq.stop_sql to @prefix@_operator;
+
+grant select on emq.inbox to @prefix@_operator;
+
 grant execute on function
   emq.pause, emq.resume, emq.configure, emq.tag, emq.promote, emq.reap, emq.check_stalled,
   emq.maintain, emq.archive_days, emq.outcome, emq.result, emq.place, emq.story, emq.envelope,

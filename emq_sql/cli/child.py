@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from emq_sql.app import EMQ
 from emq_sql.cli import logs
 from emq_sql.cli.application import load_app
 from emq_sql.service import run_child
@@ -39,12 +40,15 @@ def worker_child(
 ) -> None:
     """Run the handlers of one job after the other, for the worker that has started this."""
 
+    loaded: list[EMQ] = []
+
     def log_to(fd: int) -> None:
         logs.set_up(log_level, log_format, log_config, fd, patience=PATIENCE)
 
     def load() -> tuple[str, Mapping[str, Handler]]:
         app = load_app(app_spec)
+        loaded.append(app)
         logs.name_jobs()
         return app.schema, app.handlers
 
-    run_child(load, log_to)
+    run_child(load, log_to, lambda: loaded[0].engine)

@@ -103,6 +103,7 @@ def worker(
         ),
         command_of_child(app_spec, log_level, log_format, log_config),
         _listening(app, dsn, listen_dsn),
+        engine,
     )  # fmt: skip
     ctx.exit(code)
 

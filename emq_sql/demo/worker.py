@@ -35,7 +35,9 @@ def main() -> int:
         poll=timedelta(seconds=0.2),
         grace=timedelta(seconds=5),
     )
-    return run_service(app.connect, app.schema, app.handlers, settings, app.environment)
+    return run_service(
+        app.connect, app.schema, app.handlers, settings, app.environment, engine=lambda: app.engine
+    )  # fmt: skip
 
 
 def _end_with_the_demo() -> None:

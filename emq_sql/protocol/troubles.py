@@ -20,6 +20,7 @@ from emq_sql.errors import (
     BadPayload,
     BadSetting,
     EmqError,
+    JobFinished,
     JobsWouldBeLost,
     LeaseLost,
     PayloadTooLarge,
@@ -38,6 +39,7 @@ OURS: dict[str, type[EmqError]] = {
     "EQ004": StepOutOfOrder,
     "EQ005": JobsWouldBeLost,
     "EQ006": BadName,
+    "EQ007": JobFinished,
 }
 
 # Nothing was done, and the same statement may well succeed later: serialization, deadlock, lock

@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any
 
 import psycopg
+from sqlalchemy.engine import Engine
 
-from emq_sql.effects.completion import complete_in
+from emq_sql.effects.effects import DatabaseEffects
 from emq_sql.errors import BadSetting, EmqError
-from emq_sql.job import Lease
 from emq_sql.protocol.link import Connect, Link
 from emq_sql.service.leaving import flushed, leave
 from emq_sql.service.probes import Probes
@@ -20,6 +20,7 @@ from emq_sql.service.signals import obeyed
 from emq_sql.service.start import checked, facts, first_line
 from emq_sql.upkeep.maintenance import Maintenance
 from emq_sql.worker.bell import Bell
+from emq_sql.worker.effects import Effects
 from emq_sql.worker.executor import Ended, Executor
 from emq_sql.worker.handler import Handler
 from emq_sql.worker.health.report import Facts
@@ -49,6 +50,7 @@ def run_service(
     probes: Probes = _NO_PROBES,
     child: Sequence[str] | None = None,
     listen: Connect | bool = True,
+    engine: Engine | Callable[[], Engine] | None = None,
 ) -> int:
     """Work until SIGTERM, SIGINT or SIGHUP (or, in a burst, until the queues are empty); the exit
     code.
@@ -64,15 +66,17 @@ def run_service(
     once more, so that what kills its process takes none of them along. Left out, they do not.
     `listen` gives the connection that hears the bell; true: `connect` does. A burst needs none.
     Whether the bell is heard is found out before the first claim, which takes a moment.
+    `engine` is where `job.transaction()` and `job.outcome()` get their connections.
     Raises, before anything is claimed, BadSetting for the probes, a missing `child`, missing rights
     or a pooler of statements, SchemaMissing, SchemaTooOld or SchemaTooNew, EnvironmentMismatch, or
     a DatabaseTrouble. Belongs into the main thread, which gets the signals.
     """
     with closing(probes.opened(settings.poll)) as health:
         server = checked(connect, schema, environment)
+        effects = DatabaseEffects(schema, engine)
         worker = Worker(
-            connect, schema, handlers, settings, complete_in,
-            _executor(settings, child, schema, lambda: worker),
+            connect, schema, handlers, settings, effects,
+            _executor(settings, child, effects, lambda: worker),
         )  # fmt: skip
         named_worker(worker.name)
         upkeep = _upkeep(connect, schema, worker)
@@ -94,11 +98,14 @@ def run_service(
 
 
 def _executor(
-    settings: WorkerSettings, child: Sequence[str] | None, schema: str, host: Callable[[], Worker]
+    settings: WorkerSettings,
+    child: Sequence[str] | None,
+    effects: Effects,
+    host: Callable[[], Worker],
 ) -> MakeExecutor | None:
     slots, most_jobs = settings.processes, settings.max_jobs_per_child
     if slots is None:
-        return None if not child else partial(_sheltered, settings.slots, child, schema, host)
+        return None if not child else partial(_sheltered, settings.slots, child, effects, host)
     if not child:
         what = f"processes is {slots}, and no command is given that starts a child."
         raise BadSetting(what, hint="Give run_service its child, or leave processes out.")
@@ -106,13 +113,10 @@ def _executor(
 
 
 def _sheltered(
-    slots: int, child: Sequence[str], schema: str, host: Callable[[], Worker],
+    slots: int, child: Sequence[str], effects: Effects, host: Callable[[], Worker],
     held: Held, ended: Ended,
 ) -> Executor:  # fmt: skip
-    def complete(handle: object, lease: Lease, result: object) -> None:
-        complete_in(handle, schema, lease, result)
-
-    near = InProcess(slots, held, complete, ended)
+    near = InProcess(slots, held, effects, ended)
     apart = Apart(child, min(slots, MOST), held, ended, host, near.submit)
     return Sheltered(near, apart, held)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future, wait
 from datetime import datetime
 from time import monotonic
@@ -12,15 +12,14 @@ from uuid import UUID
 
 from emq_sql.crashpoints import crash_point
 from emq_sql.errors import JobFinished, LeaseBusy, LeaseLost
-from emq_sql.job import KeepAnswer, Lease
+from emq_sql.job import KeepAnswer
 from emq_sql.protocol.adapt import driver_connection
 from emq_sql.rules.backoff import Seconds
 from emq_sql.rules.durations import duration
 from emq_sql.rules.lease import lease_length
 from emq_sql.worker.cancellation import CancelReason
+from emq_sql.worker.effects import Effects
 from emq_sql.worker.grip import Grip
-
-Complete = Callable[[object, Lease, object], None]
 
 _SHORTEST_WAIT = 0.1
 
@@ -32,11 +31,11 @@ class Job:
     is for coroutines: only the task that awaits it waits. The others block the loop as they wait.
     """
 
-    __slots__ = ("_complete", "_grip")
+    __slots__ = ("_effects", "_grip")
 
-    def __init__(self, grip: Grip, complete: Complete) -> None:
+    def __init__(self, grip: Grip, effects: Effects) -> None:
         self._grip = grip
-        self._complete = complete
+        self._effects = effects
 
     @property
     def id(self) -> UUID:
@@ -161,7 +160,7 @@ class Job:
         crash_point("before-complete")
         grip.take()
         try:
-            self._complete(handle, grip.claimed.lease, result)
+            self._effects.complete(handle, grip.claimed.lease, result)
         except LeaseLost:
             grip.was_refused()
             raise

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 
 from emq_sql.rules.verdict import Completed, Failed, first_line
 from emq_sql.worker.entry import Entry
+from emq_sql.worker.snoozing import Snoozed
 
-
-@dataclass(frozen=True, slots=True)
-class Snoozed:
-    """Not now: the job waits, at no cost."""
-
-    delay: timedelta
+__all__ = [
+    "CompletedByHandler", "Ending", "RefusedInHandler", "Released", "Settlement", "Snoozed",
+    "Stalled", "in_short",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,11 @@ class Grip(Protocol):
     def put_down(self) -> None:
         """The statement of `take` has ended, in whichever way."""
 
+    def note_refusal(self, verb: str) -> None:
+        """The database refused a call of this run, and the record was rolled back with it: have it
+        recorded soon.
+        """
+
 
 class NearGrip:
     """The grip of a run in the worker's own process."""
@@ -162,3 +167,7 @@ class NearGrip:
     def put_down(self) -> None:
         """The statement of `take` has ended."""
         self._held.put_down([self._entry], "handler")
+
+    def note_refusal(self, verb: str) -> None:
+        """Have it recorded soon."""
+        self._held.note_refusal(self._entry, verb)

@@ -18,7 +18,7 @@ class Handler:
 
     `takes_context` puts the `Job` in front of its arguments. Past `timeout` the run counts as a
     failure. `backoff` says how long a failed job waits; None is the usual curve. What it raises of
-    the classes in `permanent` is not tried again.
+    the classes in `permanent` is not tried again. Without `guard` its commits are not guarded.
     """
 
     task: str
@@ -27,6 +27,7 @@ class Handler:
     timeout: timedelta | None = None
     backoff: Policy | None = None
     permanent: tuple[type[Exception], ...] = ()
+    guard: bool = True
 
     @property
     def is_async(self) -> bool:

@@ -13,12 +13,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
+from queue import SimpleQueue
 from time import monotonic
 from typing import Literal
 
 from emq_sql.job import KeepAnswer
 from emq_sql.rules.lease import lapses_at
 from emq_sql.worker.entry import Ask, Entry, Hands, IsOpen
+from emq_sql.worker.notes import Note
 from emq_sql.worker.pauses import Pauses
 
 Waiter = Literal["keeper", "watch"]
@@ -37,6 +39,7 @@ class Held:
 
     def __init__(self) -> None:
         self.pauses = Pauses()
+        self.refusals: SimpleQueue[Note] = SimpleQueue()  # met by handlers, to be put on record
         # The lock itself, and not the condition, is what `with` takes: an exception that is sent to
         # a handler's thread from outside can then not strike between the lock and the block.
         self._lock = threading.RLock()
@@ -297,6 +300,10 @@ class Held:
         """The handler's own completion was refused as stale, in its transaction."""
         with self._lock:
             entry.refused = True
+
+    def note_refusal(self, entry: Entry, verb: str) -> None:
+        """A call of its run was refused, in a transaction that was then rolled back."""
+        self.refusals.put(Note(entry.lease, verb, monotonic()))
 
     def deadline(self, entry: Entry) -> float:
         """When the lease lapses, by the monotonic clock."""

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from emq_sql.worker.effects import Effects
 from emq_sql.worker.endings import Ending
 from emq_sql.worker.entry import Entry
 from emq_sql.worker.executor import Ended
 from emq_sql.worker.held import Held
 from emq_sql.worker.loop import EventLoop
-from emq_sql.worker.running import Complete
 from emq_sql.worker.threads import Threads
 
 
 class InProcess:
     """An `Executor` of `slots` slots, which threads and coroutines share."""
 
-    def __init__(self, slots: int, held: Held, complete: Complete, ended: Ended) -> None:
-        self._loop = EventLoop(held, complete, ended)
-        self._threads = Threads(slots, held, complete, ended, self._loop)
+    def __init__(self, slots: int, held: Held, effects: Effects, ended: Ended) -> None:
+        self._loop = EventLoop(held, effects, ended)
+        self._threads = Threads(slots, held, effects, ended, self._loop)
 
     @property
     def slots(self) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from time import monotonic
 
+from emq_sql.worker.effects import Effects
 from emq_sql.worker.endings import Ending
 from emq_sql.worker.entry import Entry
 from emq_sql.worker.executor import Ended, left_to_settle
@@ -19,7 +20,7 @@ from emq_sql.worker.grip import NearGrip
 from emq_sql.worker.held import Held
 from emq_sql.worker.loophome import LoopHome
 from emq_sql.worker.records import about
-from emq_sql.worker.running import Complete, Run
+from emq_sql.worker.running import Run
 
 log = logging.getLogger("emq_sql.worker")
 
@@ -48,9 +49,9 @@ class EventLoop:
     be called from any thread.
     """
 
-    def __init__(self, held: Held, complete: Complete, ended: Ended) -> None:
+    def __init__(self, held: Held, effects: Effects, ended: Ended) -> None:
         self._held = held
-        self._complete = complete
+        self._effects = effects
         self._ended = ended
         self._rng = random.Random()  # noqa: S311 - jitter, not a secret
         self._lock = threading.RLock()
@@ -145,7 +146,7 @@ class EventLoop:
             self._end(running, None)
             return
         grip = NearGrip(entry, self._held, self._ended)
-        run = Run(entry.handler, grip, self._complete, self._rng)
+        run = Run(entry.handler, grip, self._effects, self._rng)
         self._spawn(running, run, None, contextvars.Context())
 
     def _spawn(

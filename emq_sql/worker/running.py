@@ -8,43 +8,36 @@ import os
 import random
 import sys
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from pathlib import Path
 from types import GeneratorType, TracebackType
 from typing import Any, NoReturn
 
 from emq_sql.crashpoints import crash_point
 from emq_sql.errors import BadPayload, LeaseLost
-from emq_sql.job import Lease
 from emq_sql.rules import verdict
 from emq_sql.rules.payload import decode
 from emq_sql.rules.permanence import is_permanent
 from emq_sql.worker.context import Job
 from emq_sql.worker.current import running
+from emq_sql.worker.effects import Effects
 from emq_sql.worker.endings import CompletedByHandler, Ending, RefusedInHandler
 from emq_sql.worker.grip import Grip
 from emq_sql.worker.handler import Handler
 from emq_sql.worker.hooks import Hooks
 
-Complete = Callable[[object, Lease, object], None]
-
 _OUR_FRAMES = str(Path(__file__).parent) + os.sep
 
 
 class Run:
-    """Calls the handler of one job, and says what is to be settled about it.
+    """Calls the handler of one job, and says what is to be settled about it."""
 
-    `complete(handle, lease, result)` completes in a handler's own transaction.
-    """
+    __slots__ = ("_called", "_effects", "_grip", "_handler", "_pid", "_rng")
 
-    __slots__ = ("_called", "_complete", "_grip", "_handler", "_pid", "_rng")
-
-    def __init__(
-        self, handler: Handler, grip: Grip, complete: Complete, rng: random.Random
-    ) -> None:
+    def __init__(self, handler: Handler, grip: Grip, effects: Effects, rng: random.Random) -> None:
         self._handler = handler
         self._grip = grip
-        self._complete = complete
+        self._effects = effects
         self._rng = rng
         self._pid = os.getpid()
         self._called = False
@@ -55,9 +48,11 @@ class Run:
         """
         claimed = self._grip.claimed
         running.set(claimed)
+        guard = self._handler.guard
+        self._effects.begin(claimed.lease, self._grip.note_refusal, guard=guard)
         args, kwargs = decode(claimed.payload)
         if self._handler.takes_context:
-            args = (Job(self._grip, self._complete), *args)
+            args = (Job(self._grip, self._effects), *args)
         _must_fit(self._handler, args, kwargs)
         crash_point("mid-handler")
         self._called = True

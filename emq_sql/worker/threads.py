@@ -12,6 +12,7 @@ from collections.abc import Awaitable
 from typing import Protocol
 
 from emq_sql.rules import verdict
+from emq_sql.worker.effects import Effects
 from emq_sql.worker.endings import Ending
 from emq_sql.worker.entry import Entry
 from emq_sql.worker.executor import Ended, left_to_settle
@@ -19,7 +20,7 @@ from emq_sql.worker.grip import NearGrip
 from emq_sql.worker.held import Held
 from emq_sql.worker.hooks import Hooks
 from emq_sql.worker.records import about
-from emq_sql.worker.running import Complete, Run, awaitable
+from emq_sql.worker.running import Run, awaitable
 from emq_sql.worker.threadslot import ThreadSlot
 
 log = logging.getLogger("emq_sql.worker")
@@ -50,11 +51,9 @@ class Threads:
     goes on; a thread that dies is replaced.
     """
 
-    def __init__(
-        self, slots: int, held: Held, complete: Complete, ended: Ended, loop: Loop
-    ) -> None:
+    def __init__(self, slots: int, held: Held, effects: Effects, ended: Ended, loop: Loop) -> None:
         self._held = held
-        self._complete = complete
+        self._effects = effects
         self._ended = ended
         self._loop = loop
         self._rng = random.Random()  # noqa: S311 - jitter, not a secret
@@ -139,7 +138,7 @@ class Threads:
             self._held.drop(entry)
             self._over(slot, entry, None)
             return
-        run = Run(handler, NearGrip(entry, self._held, self._ended), self._complete, self._rng)
+        run = Run(handler, NearGrip(entry, self._held, self._ended), self._effects, self._rng)
         # A context of its own: what one job sets, the next one in this thread must not see.
         context = contextvars.Context()
         trouble: BaseException | None = None

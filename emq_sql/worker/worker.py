@@ -12,7 +12,7 @@ import psycopg
 
 from emq_sql.crashpoints import crash_point
 from emq_sql.errors import BadInput, EmqError, Refused, Retryable
-from emq_sql.job import Answer, Claimed, Lease
+from emq_sql.job import Answer, Claimed
 from emq_sql.protocol import claiming
 from emq_sql.protocol.link import Connect, Link
 from emq_sql.rules.verdict import Completed
@@ -20,6 +20,7 @@ from emq_sql.worker.alone import Alone
 from emq_sql.worker.bell import Bell
 from emq_sql.worker.chances import Chances
 from emq_sql.worker.claiming import Claimer, Request
+from emq_sql.worker.effects import Effects
 from emq_sql.worker.endings import Ending, Settlement
 from emq_sql.worker.entry import Entry
 from emq_sql.worker.executor import Ended, Executor
@@ -39,7 +40,6 @@ from emq_sql.worker.trying import Trying
 from emq_sql.worker.unknown import Unknown
 from emq_sql.worker.watch import Watch
 
-CompleteIn = Callable[[object, str, Lease, object], None]
 MakeExecutor = Callable[[Held, Ended], Executor]
 
 log = logging.getLogger("emq_sql.worker")
@@ -52,8 +52,8 @@ class Worker:
     """Runs jobs of some queues in `settings.slots` slots until it is told to stop.
 
     `connect` gives a new autocommit connection; one is used here and one by the keeper, whatever
-    the concurrency. `complete_in(handle, schema, lease, result)` completes in a handler's own
-    transaction. `make_executor(held, ended)` makes what runs handlers, if not this process.
+    the concurrency. `effects` is what handlers do in their own
+    transactions. `make_executor(held, ended)` makes what runs handlers, if not this process.
     `drain`, `release_now` and `wake` may be called from any thread and from signal handlers;
     everything else belongs to the thread that calls `run`.
     """
@@ -64,7 +64,7 @@ class Worker:
         schema: str,
         handlers: Mapping[str, Handler],
         settings: WorkerSettings,
-        complete_in: CompleteIn,
+        effects: Effects,
         make_executor: MakeExecutor | None = None,
     ) -> None:
         self._identity = Identity()
@@ -72,7 +72,7 @@ class Worker:
         self._schema = schema
         self._handlers = handlers
         self._settings = settings
-        self._complete_in = complete_in
+        self._effects = effects
         self.pulse = Pulse()
         self._link = Link(
             connect, f"emq claim {self.name}", around=lambda: self.pulse.asking("main")
@@ -307,10 +307,7 @@ class Worker:
             self._intake.give_back(entries)
 
     def _in_process(self, held: Held, ended: Ended) -> Executor:
-        def complete(handle: object, lease: Lease, result: object) -> None:
-            self._complete_in(handle, self._schema, lease, result)
-
-        return InProcess(self._settings.slots, held, complete, ended)
+        return InProcess(self._settings.slots, held, self._effects, ended)
 
     def _close_executor(self) -> None:
         try:

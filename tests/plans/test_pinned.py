@@ -38,8 +38,8 @@ def pinned(ledger: Ledger, other: Ledger) -> Ledger:
     )
     for table in sorted(HOT):
         ledger.run(f"vacuum analyze emq.{table}")
-    # This session's own floors may lie far back: a transaction that was open meanwhile anywhere on
-    # the server, in another database too, has kept them. A claim of a batch takes the published ones.
+    # This session's own floors may lie far back: a transaction that was open meanwhile, anywhere on
+    # the server, has kept them. A claim of a batch takes the published ones.
     assert ledger.claim(10) == []
     assert ledger.one("select pg_relation_size('emq.pending')") > 150 * 8192
     return ledger

@@ -7,13 +7,16 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cached_property
 from typing import Any
 from uuid import UUID
 
 import psycopg
 import pytest
+from sqlalchemy import create_engine
+from sqlalchemy.engine import Engine
 
-from emq_sql.effects.completion import complete_in
+from emq_sql.effects.effects import DatabaseEffects
 from emq_sql.job import NewJob
 from emq_sql.minting import new_id
 from emq_sql.protocol import enqueueing
@@ -39,6 +42,11 @@ class Bench:
     def connect(self) -> psycopg.Connection[Any]:
         return psycopg.connect(self.db.dsn, autocommit=True)
 
+    @cached_property
+    def engine(self) -> Engine:
+        """The application's, as far as handlers need one of the worker's."""
+        return create_engine(self.db.dsn.replace("postgresql:", "postgresql+psycopg:", 1))
+
     def task(self, function: Callable[..., Any], **given: Any) -> str:
         name = getattr(function, "__name__", "task")
         self.handlers[name] = Handler(name, function, **given)
@@ -51,7 +59,8 @@ class Bench:
 
     def start(self, **given: Any) -> Worker:
         settings: dict[str, Any] = {"queues": ("default",), "poll": timedelta(seconds=0.05)} | given
-        worker = Worker(self.connect, "emq", self.handlers, WorkerSettings(**settings), complete_in)
+        effects = DatabaseEffects("emq", lambda: self.engine)
+        worker = Worker(self.connect, "emq", self.handlers, WorkerSettings(**settings), effects)
         thread = threading.Thread(target=worker.run, name="worker", daemon=True)
         thread.start()
         self.running.append((worker, thread))

@@ -167,7 +167,7 @@ def test_a_thread_that_dies_is_replaced_and_its_job_has_failed(
         slot.wake.get()
         assert slot.entry is not None and slot.entry.handler is not None
         grip = NearGrip(slot.entry, self._held, self._ended)
-        slot.run = Run(slot.entry.handler, grip, self._complete, random.Random())
+        slot.run = Run(slot.entry.handler, grip, self._effects, random.Random())
         raise SystemExit
 
     monkeypatch.setattr(Threads, "_work", dies)

@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from emq_sql.effects.completion import complete_in
+from emq_sql.effects.effects import DatabaseEffects
 from emq_sql.errors import JobFinished, LeaseLost, Refused
 from emq_sql.worker.context import Job
 from emq_sql.worker.settings import WorkerSettings
@@ -341,7 +341,7 @@ def ended_by(bench: Bench, *grants: str) -> str:
     dsn = f"{bench.db.dsn}&options=-crole%3D{role}"
     worker = Worker(
         lambda: psycopg.connect(dsn, autocommit=True), "emq", bench.handlers,
-        WorkerSettings(("default",), lease=timedelta(seconds=3)), complete_in,
+        WorkerSettings(("default",), lease=timedelta(seconds=3)), DatabaseEffects("emq"),
     )  # fmt: skip
     try:
         with pytest.raises(Refused) as caught:

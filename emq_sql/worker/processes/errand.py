@@ -17,7 +17,7 @@ from emq_sql.worker.processes.channel import Frame, Rubbish
 from emq_sql.worker.processes.frames import ending_of
 from emq_sql.worker.unknown import unknown_task
 
-_STATEMENTS = {"started", "completed", "refused", "put down", "ended"}
+_STATEMENTS = {"started", "completed", "refused", "put down", "note", "ended"}
 _LATE_ANSWERS: dict[str, Any] = {"state": None, "wish": "lost", "snooze": False, "take": True}
 _KINDS = {*_STATEMENTS, *_LATE_ANSWERS}
 
@@ -89,6 +89,8 @@ class Errand:
             held.completed(entry, self._own_is_open)
         elif kind == "refused":
             held.refused(entry)
+        elif kind == "note":
+            held.note_refusal(entry, str(frame["verb"]))
         elif kind == "put down":
             held.put_down([entry], "handler")
         else:

@@ -120,6 +120,10 @@ class FarGrip:
         """The statement of `take` has ended."""
         self._say("put down")
 
+    def note_refusal(self, verb: str) -> None:
+        """Have it recorded soon."""
+        self._say("note", verb=verb)
+
     def started(self) -> None:
         """The handler is about to be called."""
         self._say("started")

@@ -8,6 +8,7 @@ import random
 import sys
 from collections.abc import Awaitable, Mapping
 
+from emq_sql.worker.effects import Effects
 from emq_sql.worker.endings import Ending
 from emq_sql.worker.handler import Handler
 from emq_sql.worker.hooks import Hooks
@@ -15,10 +16,10 @@ from emq_sql.worker.processes.attached import Attached
 from emq_sql.worker.processes.coroutines import Coroutines
 from emq_sql.worker.processes.fargrip import FarGrip
 from emq_sql.worker.processes.frames import ending_content
-from emq_sql.worker.running import Complete, Run, awaitable
+from emq_sql.worker.running import Run, awaitable
 
 
-def serve(attached: Attached, handlers: Mapping[str, Handler], complete: Complete) -> None:
+def serve(attached: Attached, handlers: Mapping[str, Handler], effects: Effects) -> None:
     """Run jobs in this thread, which should be the main one, until the worker lets the child go.
 
     Coroutines run on one event loop in a thread of its own, which lives as long as the child.
@@ -33,7 +34,7 @@ def serve(attached: Attached, handlers: Mapping[str, Handler], complete: Complet
         if handler is None:  # this child has imported other code than its worker
             grip.ended({"how": "unknown task"})
             continue
-        ending = _ending(Run(handler, grip, complete, rng), handler, grip, coroutines)
+        ending = _ending(Run(handler, grip, effects, rng), handler, grip, coroutines)
         hooks.put_back()
         with contextlib.suppress(Exception):  # a handler may have closed or replaced it
             sys.stdout.flush()

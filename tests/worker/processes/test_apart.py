@@ -17,8 +17,7 @@ import psutil
 import psycopg
 import pytest
 
-from emq_sql.effects.completion import complete_in
-from emq_sql.job import Lease
+from emq_sql.effects.effects import DatabaseEffects
 from emq_sql.protocol.link import Link
 from emq_sql.worker.chances import Chances
 from emq_sql.worker.executor import Ended, Executor
@@ -52,17 +51,15 @@ class House:
         def executor(held: Held, ended: Ended) -> Executor:
             if settings.processes:
                 return Processes(child, settings.processes, held, ended, lambda: worker)
-            near = InProcess(settings.slots, held, complete, ended)
+            near = InProcess(settings.slots, held, effects, ended)
             apart = Apart(child, 2, held, ended, lambda: worker, near.submit, REST)
             return Sheltered(near, apart, held)
 
-        def complete(handle: object, lease: Lease, result: object) -> None:
-            complete_in(handle, "emq", lease, result)
-
+        effects = DatabaseEffects("emq")
         settings = WorkerSettings(queues=("default",), **given)
         worker = Worker(
             lambda: psycopg.connect(self.field.dsn, autocommit=True), "emq", HANDLERS, settings,
-            complete_in, executor,
+            effects, executor,
         )  # fmt: skip
         thread = threading.Thread(target=worker.run, daemon=True)
         thread.start()

@@ -7,7 +7,7 @@ import threading
 import psycopg
 import pytest
 
-from emq_sql.effects.completion import complete_in
+from emq_sql.effects.effects import DatabaseEffects
 from emq_sql.job import NewJob
 from emq_sql.minting import new_id
 from emq_sql.protocol import enqueueing
@@ -29,7 +29,7 @@ def test_what_a_child_does_not_know_is_said_once_and_counted(
         enqueueing.enqueue_many(reader, "emq", "default", jobs, own=True)
         worker = Worker(
             lambda: psycopg.connect(db.dsn, autocommit=True), "emq", HANDLERS,
-            WorkerSettings(queues=("default",), processes=2, burst=True), complete_in,
+            WorkerSettings(queues=("default",), processes=2, burst=True), DatabaseEffects("emq"),
             lambda held, ended: Processes(CHILD, 2, held, ended, lambda: worker),
         )  # fmt: skip
         thread = threading.Thread(target=worker.run, daemon=True)

@@ -1,0 +1,43 @@
+"""Which job runs here, as far as commits are concerned: set around each run, read by the hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakSet
+
+from emq_sql.job import Lease
+
+
+@dataclass(slots=True, eq=False)
+class Guarded:
+    """One run whose commits are guarded.
+
+    `refused(verb)` is called when a commit (`guard`) or a completion was refused, from any thread,
+    and must not wait. `settling` are the driver connections whose open transaction has settled the
+    job and is about to be committed by emq_sql itself: the hook lets that commit pass unasked.
+    """
+
+    lease: Lease
+    schema: str
+    refused: Callable[[str], None]
+    settling: WeakSet[Any] = field(default_factory=WeakSet)
+
+
+# Tasks that a coroutine makes and `asyncio.to_thread` inherit it; a thread made by hand does not.
+here: ContextVar[Guarded | None] = ContextVar("emq_sql_guarded", default=None)
+
+
+@contextmanager
+def unguarded() -> Iterator[None]:
+    """Inside the block commits of this context are not guarded: what is written there stands even
+    if the job is lost. For a log of attempts, say.
+    """
+    token = here.set(None)
+    try:
+        yield
+    finally:
+        here.reset(token)

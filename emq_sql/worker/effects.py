@@ -1,0 +1,42 @@
+"""What a run may do in its own transactions, as the worker sees it; the room `effects` does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Literal, Protocol
+
+from emq_sql.job import Lease, Outcome
+from emq_sql.rules.verdict import Failed
+from emq_sql.worker.snoozing import Snoozed
+
+Kind = Literal["session", "connection", "psycopg"]
+
+
+class Effects(Protocol):
+    """The handler's side of the ledger. Each method may be called from any thread."""
+
+    def begin(self, lease: Lease, refused: Callable[[str], None], *, guard: bool) -> None:
+        """In the context of a run, before its handler is called: from here on its commits are
+        guarded, if `guard`; `refused(verb)` is called for each that is refused, and must not wait.
+        """
+
+    def guard(self, handle: object, lease: Lease) -> None:
+        """Hold the ownership to the end of the transaction of `handle`; raises LeaseLost."""
+
+    def complete(self, handle: object, lease: Lease, result: object) -> None:
+        """Complete in the transaction of `handle`; raises LeaseLost."""
+
+    def put_back(self, handle: object, lease: Lease, ending: Failed | Snoozed) -> None:
+        """Retry or snooze in the transaction of `handle`; raises LeaseLost."""
+
+    def transaction(self, source: object, kind: Kind) -> AbstractContextManager[object]:
+        """A session or connection of `source` (None: the ledger's own engine) in a transaction that
+        is committed at the end of the block, or rolled back when it raises.
+        """
+
+    def once(self, handle: object, lease: Lease, key: str) -> bool:
+        """Whether this transaction is the first with this key."""
+
+    def outcome(self, lease: Lease) -> Outcome:
+        """What became of this claim, on a connection of its own."""

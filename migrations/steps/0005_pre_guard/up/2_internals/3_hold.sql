@@ -1,0 +1,48 @@
+-- Promise: what guard and guard_commit have in common: holds the ownership of the job to the end of the
+--   transaction and answers its lease in ms; null when this very transaction has settled it. Raises
+--   EQ001 when the fence is stale, EQ007 when the job was settled under it and that is committed.
+--   From here on the session may idle in this transaction for the lease, and 10 s at least: a frozen
+--   holder does not keep the job for ever. A shorter limit that is set stays.
+-- Parameters: p_id, p_fence.
+-- Locks: FOR KEY SHARE on one ledger row (the caller's transaction takes an xid).
+-- Index: active_pk; of a stale fence those of end_of.
+-- Under REPEATABLE READ a job that was taken away since the snapshot raises 40001 instead.
+create function emq.hold(p_id uuid, p_fence bigint) returns int
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_lease_ms int;
+  v_how text;
+  v_ours boolean;
+  v_idle interval := current_setting('idle_in_transaction_session_timeout')::interval;
+begin
+  select a.lease_ms into v_lease_ms
+    from emq.active a where a.id = p_id and a.fence = p_fence for key share;
+  if found then
+    v_lease_ms := greatest(v_lease_ms, 10000);
+    if v_idle = interval '0' or v_idle > v_lease_ms * interval '1 ms' then
+      perform set_config('idle_in_transaction_session_timeout', v_lease_ms::text, true);
+    end if;
+    return v_lease_ms;
+  end if;
+  select e.how, e.ours into v_how, v_ours from emq.end_of(p_id, p_fence) e;
+  if v_ours then
+    return null;
+  end if;
+  if v_how in ('completed', 'failed', 'timed out', 'snoozed', 'released') then
+    raise exception 'emq: job % was settled already under this very claim (%)', p_id, v_how
+      using errcode = 'EQ007',
+            hint = 'Its run is over, so nothing more is committed for it: roll back.';
+  end if;
+  if v_how = 'cancelled' then
+    raise exception 'emq: job % was cancelled by an operator', p_id
+      using errcode = 'EQ001', hint = 'Nothing more can be committed for it: roll back.';
+  end if;
+  raise exception 'emq: the lease of job % is lost', p_id
+    using errcode = 'EQ001',
+          hint = 'Another worker holds or has finished this job: roll back.';
+end $$;
+revoke all on function emq.hold from public;

@@ -1,0 +1,32 @@
+-- Promise: records refusals that a transaction of the user's met, which were rolled back with it: only
+--   of claims that are over, so nothing false is said of a live one. Answers how many.
+-- Parameters: p_ids, p_fences, p_verbs in step; p_ago, in step: how long ago each was met.
+-- Locks: none on the ledger.
+-- Index: active_pk, then those of record_refusals.
+create function emq.note_refusals(
+  p_ids uuid[], p_fences bigint[], p_verbs text[], p_ago interval[]
+) returns int
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan set jit = off
+as $$
+declare
+  v_ids uuid[];
+  v_fences bigint[];
+  v_verbs text[];
+  v_at timestamptz[];
+begin
+  select array_agg(k.id), array_agg(k.fence), array_agg(k.verb),
+         array_agg(clock_timestamp() - greatest(coalesce(k.ago, '0'), interval '0'))
+    into v_ids, v_fences, v_verbs, v_at
+    from unnest(p_ids, p_fences, p_verbs, p_ago) as k (id, fence, verb, ago)
+    left join lateral (select y.fence from emq.active y where y.id = k.id offset 0) a on true
+   where a.fence is distinct from k.fence;
+  if v_ids is null then
+    return 0;
+  end if;
+  perform emq.record_refusals(v_ids, v_fences, v_verbs, v_at);
+  return cardinality(v_ids);
+end $$;
+revoke all on function emq.note_refusals from public;
