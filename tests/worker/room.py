@@ -27,7 +27,7 @@ class Room:
             self.held,
             DatabaseEffects("emq"),
             lambda e, ending: self.endings.put((e, ending)),
-        )
+        )  # fmt: skip
         self.executor.start()
 
     def submit(self, function: Callable[..., Any], payload: Any = None, **given: Any) -> Entry:
