@@ -1,6 +1,6 @@
 -- Promise: what became of (id, fence): yours (still held under it) | completed (by it) | dead | handed
---   back (failed, snoozed or released under it, wherever the job is now) | cancelled | discarded |
---   superseded (it ended otherwise: by another claim or the reaper) | unknown. Exact for as long as
+--   back (failed, snoozed or released under it, wherever the job waits or runs now) | cancelled |
+--   discarded | superseded (it ended otherwise: by another claim or the reaper) | unknown. Exact for as long as
 --   the rows of the archive and of the attempts are kept. While a transaction that settles the job is
 --   not at its end the answer is yours: `decided` says then that it is not final.
 -- Parameters: p_id, p_fence.
@@ -24,20 +24,21 @@ begin
   if found then
     return 'dead';
   end if;
-  select e.how into v_s from emq.end_of(p_id, p_fence) e;
-  if v_s = 'completed' then
+  select case when x.status = 'completed' and x.fence is distinct from p_fence then 'superseded'
+              else x.status end
+    into v_s
+    from emq.archived(array[p_id]) x
+   order by x.fence is not distinct from p_fence desc limit 1;
+  if v_s in ('completed', 'cancelled', 'discarded') then
     return v_s;
   end if;
-  if v_s in ('failed', 'timed out', 'snoozed', 'released') then
+  perform 1 from emq.end_of(p_id, p_fence) e
+    where e.how in ('failed', 'timed out', 'snoozed', 'released');
+  if found then
     return 'handed back';
   end if;
-  if v is not null then
+  if v is not null or v_s is not null then
     return 'superseded';
-  end if;
-  select case when x.status = 'completed' then 'superseded' else x.status end
-    into v_s from emq.archived(array[p_id]) x limit 1;
-  if found then
-    return v_s;
   end if;
   perform 1 from emq.job x where x.id = p_id;
   return case when found then 'superseded' else 'unknown' end;
