@@ -344,19 +344,6 @@ MUTANTS = (
         "promote_by_id", PROTOCOL + "test_promote.py::test_due_jobs_join_in_the_order_of_their_instants",
         "promote", "from d order by d.run_at, d.id", "from d order by d.id",
     ),
-    # guard
-    mutant(
-        "guard_any_fence", PROTOCOL + "test_guard.py::test_a_stale_fence_cannot_go_on",
-        "guard", " and a.fence = p_fence",
-    ),
-    mutant(
-        "guard_without_lock", PROTOCOL + "test_guard.py::test_a_reap_steps_over_a_guard",
-        "guard", " for key share",
-    ),
-    mutant(
-        "guard_locks_too_much", PROTOCOL + "test_guard.py::test_an_extension_passes_a_guard",
-        "guard", "for key share", "for share",
-    ),
     # maintain
     mutant(
         "two_maintains_at_once",
@@ -441,7 +428,7 @@ MUTANTS = (
     ),
     mutant(
         "outcome_of_anybody", PROTOCOL + "test_outcome.py::test_every_answer_has_its_case",
-        "outcome", "case when v = p_fence then 'yours' else 'superseded' end", "'yours'",
+        "outcome", "if found and v = p_fence then", "if found then",
     ),
     mutant(
         "misplaced_is_blind",

@@ -6,13 +6,14 @@ it passes on the schema as it is, being part of the suite.
 
 from __future__ import annotations
 
-from tests.mutants import archive, dead, export, ledger, operators, recovery, upkeep
+from tests.mutants import archive, dead, export, guard, ledger, operators, recovery, upkeep
 from tests.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     *archive.MUTANTS,
     *dead.MUTANTS,
     *export.MUTANTS,
+    *guard.MUTANTS,
     *ledger.MUTANTS,
     *operators.MUTANTS,
     *recovery.MUTANTS,

@@ -1,8 +1,9 @@
-"""guard_commit and guard: who settled the job passes, and nobody after; a frozen holder is bounded."""
+"""guard_commit: who settled the job passes, and nobody after; a frozen holder is bounded."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -82,6 +83,7 @@ def test_the_transaction_that_settled_the_job_passes_and_every_later_one_is_told
     with refused("EQ007", hint="roll back", names=held.id):
         other.guard(held)
     other.conn.rollback()
+    other.run("create temp table later (n int)")  # it has an xid of its own
     with refused("EQ007", names=f"({how})"):
         other.guard(held)
     other.conn.rollback()
@@ -91,6 +93,15 @@ def test_the_transaction_that_settled_the_job_passes_and_every_later_one_is_told
     ledger.claim()
     with refused("EQ007"):
         ledger.guard(held)
+
+
+@pytest.mark.parametrize("verb", ["complete", "retry"])
+def test_what_another_claim_did_is_not_this_ones_settlement(ledger: Ledger, verb: str) -> None:
+    held = ledger.start()
+    SETTLE[verb][0](ledger, held)
+    stale = replace(held, fence=held.fence + 1)
+    with refused("EQ001"):
+        ledger.guard(stale)
 
 
 def test_a_settlement_that_was_rolled_back_to_a_savepoint_counts_for_nothing(

@@ -1,8 +1,8 @@
 -- Promise: what became of (id, fence): yours (still held under it) | completed (by it) | dead | handed
 --   back (failed, snoozed or released under it, wherever the job waits or runs now) | cancelled |
---   discarded | superseded (it ended otherwise: by another claim or the reaper) | unknown. Exact for as long as
---   the rows of the archive and of the attempts are kept. While a transaction that settles the job is
---   not at its end the answer is yours: `decided` says then that it is not final.
+--   discarded | superseded (it ended otherwise: by another claim or the reaper) | unknown. Exact for
+--   as long as the rows of the archive and of the attempts are kept. While a transaction that settles
+--   the job is not at its end the answer is yours: `decided` says then that it is not final.
 -- Parameters: p_id, p_fence.
 -- Locks: none.
 -- Index: active_pk, dead_pk, archive_id_idx and attempt_id_idx of a few partitions, job_pk.

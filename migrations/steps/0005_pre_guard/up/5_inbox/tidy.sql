@@ -1,8 +1,8 @@
 -- Promise: one bounded step of retention, of the first kind that has something to do: days of the
 --   archive that are older than the longest retention; rows of queues that keep less; dead letters
 --   past their queue's dead_retention; days of attempts; records of refusals, late extensions and
---   operators; keys of the inbox; rows outside the days. Idempotent; whoever
---   dies in the middle is followed by whoever calls next; cheap when there is nothing to do. Answers in `did`:
+--   operators; keys of the inbox; rows outside the days. Idempotent; whoever dies in the middle is
+--   followed by whoever calls next; cheap when there is nothing to do. Answers in `did`:
 --     retired | dropped | deleted | discarded | visited    a step of `what`; call again at once
 --     nothing                                              come again in a minute
 --     busy      another session is at it, or a lock was not had (`what`): come again in a minute
