@@ -37,7 +37,7 @@ grant execute on function
   emq.guard, emq.guard_commit, emq.ledger_id, emq.decided, emq.once
 to @prefix@_producer, @prefix@_worker;
 
-grant execute on function emq.note_refusals, emq.sql_stops to @prefix@_worker;
+grant execute on function emq.note_refusals, emq.sql_stops, emq.settle to @prefix@_worker;
 
 grant execute on function emq.stop_sql to @prefix@_operator;
 

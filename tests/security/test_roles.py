@@ -45,6 +45,7 @@ MAY_CALL = {
     "release": {WORKER},
     "guard": {PRODUCER, WORKER},
     "guard_commit": {PRODUCER, WORKER},
+    "settle": {WORKER},
     "ledger_id": {PRODUCER, WORKER},
     "decided": {PRODUCER, WORKER},
     "once": {PRODUCER, WORKER},
