@@ -168,6 +168,7 @@ def _become(order: dict[str, Any], handlers: Mapping[str, Handler], modules: lis
 
 def _serve(given: dict[str, Any], handlers: Mapping[str, Handler], modules: list[str]) -> int:
     environment, listen = given.pop("environment", None), given.pop("listen", None)
+    bell = given.pop("bell", True)
     has_children = given.pop("apart", False) or "processes" in given
     given["queues"] = tuple(given.get("queues", ["default"]))
     for name in SECONDS:
@@ -180,7 +181,8 @@ def _serve(given: dict[str, Any], handlers: Mapping[str, Handler], modules: list
     return run_service(
         lambda: connecting.dedicated(engine), "emq", handlers, WorkerSettings(**given), environment,
         child=child if has_children else None,
-        listen=partial(psycopg.connect, listen, autocommit=True) if listen else True,
+        listen=partial(psycopg.connect, listen, autocommit=True) if listen else bell,
+        engine=engine,
     )  # fmt: skip
 
 
