@@ -10,6 +10,7 @@ from sqlalchemy.engine import Engine
 
 from emq_sql.effects.completion import complete_in
 from emq_sql.effects.current import Guarded, here
+from emq_sql.effects.stopping import Stopping
 from emq_sql.job import Lease, Outcome
 
 
@@ -23,10 +24,20 @@ class DatabaseEffects:
     def __init__(self, schema: str, engine: Engine | Callable[[], Engine] | None = None) -> None:
         self._schema = schema
         self._engine = engine
+        self._stopping = Stopping()
 
     def begin(self, lease: Lease, refused: Callable[[str], None], *, guard: bool) -> None:
         """From here on the commits of this context are guarded, if `guard`."""
         here.set(Guarded(lease, self._schema, refused) if guard else None)
+        self._stopping.begin(lease)
+
+    def end(self, lease: Lease) -> None:
+        """The run is over."""
+        self._stopping.end(lease)
+
+    def stop_sql(self, lease: Lease) -> None:
+        """Cancel the SQL that the run has under way on direct connections; never waits."""
+        self._stopping.stop(lease)
 
     def guard(self, handle: object, lease: Lease) -> None:
         """Hold the ownership to the end of the transaction of `handle`."""

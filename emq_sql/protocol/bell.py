@@ -14,7 +14,9 @@ from psycopg import sql
 
 from emq_sql.protocol.adapt import cursor
 from emq_sql.protocol.troubles import named
-from emq_sql.protocol.upkeep import bell_channel
+from emq_sql.protocol.upkeep import bell_channel, ring
+
+_OF_A_JOB = "!"  # as no name of a queue begins
 
 
 class LastWords:
@@ -76,6 +78,23 @@ def ring_parked(conn: psycopg.Connection[Any], schema: str, queues: Sequence[str
     assert row is not None
     rung: list[str] = row[0]
     return rung
+
+
+def ring_holder(conn: psycopg.Connection[Any], schema: str, job: UUID) -> None:
+    """Let the worker that runs this job ask at once what became of it, if it hears the bell; else
+    it learns that with its next extension. After the commit of what became of it.
+    """
+    ring(conn, schema, f"{_OF_A_JOB}{job}")
+
+
+def job_rung(rung: str) -> UUID | None:
+    """The job whose holder was rung for; None when this ring is none of that kind."""
+    if not rung.startswith(_OF_A_JOB):
+        return None
+    try:
+        return UUID(rung[len(_OF_A_JOB) :])
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)

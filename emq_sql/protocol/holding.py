@@ -100,6 +100,14 @@ def keep(
     return row[0], row[1]
 
 
+def sql_stops(conn: psycopg.Connection[Any], schema: str, ids: Sequence[UUID]) -> set[UUID]:
+    """Those of these jobs whose own SQL an operator wants ended."""
+    with named(), cursor(conn) as c:
+        row = c.execute(f"select {schema}.sql_stops(%s::uuid[])".encode(), [list(ids)]).fetchone()
+    assert row is not None
+    return set(row[0])
+
+
 def stall(
     conn: psycopg.Connection[Any], schema: str, leases: Sequence[Lease], errors: Sequence[str],
     *, own: bool = False,

@@ -1,4 +1,4 @@
-"""cancel, drain, obliterate, release_worker, adopt: what operators do to jobs and to a ledger.
+"""What operators do: cancel, stop_sql, drain, obliterate, release_worker, adopt.
 
 Those with batches answer one batch a call, committed by itself when the connection is in
 autocommit: who is interrupted has done what was answered, and may go on from there.
@@ -60,6 +60,15 @@ def cancel(
     """A waiting job is archived; a running one too, and its fence ends. `busy`: ask again."""
     answer: Answer = _row(conn, f"select {schema}.cancel(%s, %s)", [job, label])[0]
     return answer
+
+
+def stop_sql(
+    conn: psycopg.Connection[Any], schema: str, job: UUID, label: str | None = None
+) -> None:
+    """The SQL that its handler runs should be ended too; call it before `cancel`, in the same
+    transaction.
+    """
+    _row(conn, f"select {schema}.stop_sql(%s, %s)", [job, label])
 
 
 def drain(

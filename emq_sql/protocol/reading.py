@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -41,6 +42,14 @@ def depth(conn: psycopg.Connection[Any], schema: str) -> list[Row]:
 def place(conn: psycopg.Connection[Any], schema: str, job: UUID) -> Row | None:
     """Where a job is now, or None when the id is not known."""
     return _first(_rows(conn, f"select * from {schema}.place(%s)", [job]))
+
+
+def refused_since(
+    conn: psycopg.Connection[Any], schema: str, jobs: Sequence[UUID], since: datetime
+) -> set[UUID]:
+    """Those of these jobs of which a call was refused at or after that instant of the server."""
+    query = f"select distinct id from {schema}.refusal where id = any(%s) and at >= %s"
+    return {row["id"] for row in _rows(conn, query, [list(jobs), since])}
 
 
 def story(conn: psycopg.Connection[Any], schema: str, job: UUID) -> list[Row]:

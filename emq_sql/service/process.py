@@ -163,6 +163,8 @@ def _bell(
         around=partial(worker.pulse.asking, "bell"),
     )  # fmt: skip
     queues = settings.queues
-    bell = Bell(listening, schema, queues, worker.wake, worker.pulse, upkeep.errand)
+    bell = Bell(
+        listening, schema, queues, worker.wake, worker.pulse, upkeep.errand, worker.rung_for
+    )
     worker.hear(bell)
     return bell

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from time import monotonic
+from uuid import UUID
 
 from emq_sql.errors import EmqError
 from emq_sql.protocol import bell
@@ -24,7 +25,8 @@ _RETRY = 600.0  # seconds until a connection that hears nothing is tried again
 
 
 class Bell:
-    """Calls `rung(queue)` when one of `queues` was rung for.
+    """Calls `rung(queue)` when one of `queues` was rung for, and `of_job(id)` when somebody has
+    done something about that job, wherever it runs.
 
     It listens, waits until a ring of the worker's own has been heard, parks for the queues that
     `park` names, and then calls `rung(None)` for a look into all of them: what was enqueued before
@@ -35,11 +37,13 @@ class Bell:
     def __init__(
         self, link: Link, schema: str, queues: Collection[str],
         rung: Callable[[str | None], None], pulse: Pulse, errand: Errand,
+        of_job: Callable[[UUID], None] = lambda _: None,
     ) -> None:  # fmt: skip
         self._link = link
         self._schema = schema
         self._queues = frozenset(queues)
         self._rung = rung
+        self._of_job = of_job
         self._pulse = pulse
         self._proof = Proof(errand, schema, self._poke)
         self._patience = Patience()
@@ -122,6 +126,8 @@ class Bell:
                 self._says(heard=True)
             elif queue in self._queues:
                 self._rung(queue)
+            elif (job := bell.job_rung(queue)) is not None:
+                self._of_job(job)
         with suppress(BlockingIOError):
             self._poked.recv(4096)
 

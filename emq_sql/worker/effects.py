@@ -21,6 +21,12 @@ class Effects(Protocol):
         guarded, if `guard`; `refused(verb)` is called for each that is refused, and must not wait.
         """
 
+    def end(self, lease: Lease) -> None:
+        """The run is over, in whichever way; called before it is settled."""
+
+    def stop_sql(self, lease: Lease) -> None:
+        """Cancel the SQL that the run has under way here, if it has any; must not wait."""
+
     def guard(self, handle: object, lease: Lease) -> None:
         """Hold the ownership to the end of the transaction of `handle`; raises LeaseLost."""
 

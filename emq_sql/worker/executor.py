@@ -58,6 +58,9 @@ class Executor(Protocol):
         as it ended, and so refused on record. The slot stays occupied as long as anything runs.
         """
 
+    def stop_sql(self, entry: Entry) -> None:
+        """Cancel the SQL that this run has under way, if it runs here and has any."""
+
     def close(self) -> None:
         """No more runs. Ends what can be ended, within a few seconds; the rest stays `occupied`."""
 

@@ -19,6 +19,7 @@ class Handler:
     `takes_context` puts the `Job` in front of its arguments. Past `timeout` the run counts as a
     failure. `backoff` says how long a failed job waits; None is the usual curve. What it raises of
     the classes in `permanent` is not tried again. Without `guard` its commits are not guarded.
+    With `cancel_sql` an operator's cancel also cancels the SQL that it has under way.
     """
 
     task: str
@@ -28,6 +29,7 @@ class Handler:
     backoff: Policy | None = None
     permanent: tuple[type[Exception], ...] = ()
     guard: bool = True
+    cancel_sql: bool = False
 
     @property
     def is_async(self) -> bool:

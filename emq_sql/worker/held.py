@@ -16,6 +16,7 @@ from datetime import timedelta
 from queue import SimpleQueue
 from time import monotonic
 from typing import Literal
+from uuid import UUID
 
 from emq_sql.job import KeepAnswer
 from emq_sql.rules.lease import lapses_at
@@ -45,6 +46,7 @@ class Held:
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._entries: set[Entry] = set()
+        self._rung: list[Entry] = []
         self._last_chance: Entry | None = None
         self._last_chance_begun: float | None = None
         self._version = 0
@@ -289,6 +291,23 @@ class Held:
                 entry.busy_until = 0.0
                 self._poke()
             return entry.ask
+
+    def ring(self, id: UUID) -> None:
+        """An operator has done something about this job: if it is held, ask at once what."""
+        with self._lock:
+            for entry in self._entries:
+                if entry.lease.id == id and not entry.lost:
+                    self._rung.append(entry)
+                    if entry.ask is None:
+                        entry.ask = Ask(None)
+                    entry.busy_until = 0.0
+                    self._poke()
+
+    def take_rung(self) -> list[Entry]:
+        """Those that were rung for since it was asked last."""
+        with self._lock:
+            rung, self._rung = self._rung, []
+            return rung
 
     def completed(self, entry: Entry, own: IsOpen) -> None:
         """The handler's completion was taken; `own` says whether its transaction is still open."""

@@ -15,6 +15,7 @@ class InProcess:
     """An `Executor` of `slots` slots, which threads and coroutines share."""
 
     def __init__(self, slots: int, held: Held, effects: Effects, ended: Ended) -> None:
+        self._effects = effects
         self._loop = EventLoop(held, effects, ended)
         self._threads = Threads(slots, held, effects, ended, self._loop)
 
@@ -48,6 +49,10 @@ class InProcess:
         """Cancel its task and settle it when that has ended; in a thread, settle it at once."""
         if not self._loop.stop(entry, ending):
             self._threads.stop(entry, ending)
+
+    def stop_sql(self, entry: Entry) -> None:
+        """Cancel what it has under way."""
+        self._effects.stop_sql(entry.lease)
 
     def close(self) -> None:
         """End idle threads, and the loop with what still runs on it."""

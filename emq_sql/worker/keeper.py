@@ -47,6 +47,7 @@ class Keeper:
         held: Held,
         queues: Sequence[str],
         stop: Callable[[Entry, Ending | None], None],
+        stop_sql: Callable[[Entry], None],
         seen: Callable[[psycopg.Connection[Any]], None],
         changed: Callable[[], None],
         pulse: Pulse,
@@ -56,6 +57,8 @@ class Keeper:
         self._held = held
         self._queues = queues
         self._stop = stop
+        self._stop_sql = stop_sql
+        self._cancelled: list[Entry] = []
         self._seen = seen
         self._seen_due = 0.0
         self._unseen = self._doubtful = False
@@ -122,6 +125,7 @@ class Keeper:
 
     def _turn(self) -> tuple[float, bool]:
         """When to look again, and whether it was answered that leases can be extended."""
+        rung = self._held.take_rung()  # before they are extended: then they are told first
         usual, wished, completing, soonest = self._held.take_due(monotonic())
         try:
             for entry in completing:
@@ -132,6 +136,7 @@ class Keeper:
                 self._extend([entry], entry.ask)
         finally:
             self._held.put_down([*usual, *wished, *completing], "keeper")
+        self._stop_sql_of(rung)
         if usual or wished or completing:
             # Look again: when they are due next is known only now.
             return 0.0, bool(usual or wished)
@@ -226,10 +231,34 @@ class Keeper:
     def _gone(self, entry: Entry, answer: KeepAnswer) -> None:
         if answer == "cancelled":
             tell(entry, "cancelled by an operator")
+            self._cancelled.append(entry)
         else:
             late = monotonic() - self._held.deadline(entry)
             tell(entry, "lease lost", f"noticed {late:.1f} s after its end" if late > 0 else "")
         self._stop(entry, None)
+
+    def _stop_sql_of(self, rung: Sequence[Entry]) -> None:
+        """End the SQL of those whose operator, or task, wants it: of the cancelled ones, and of
+        those that were rung for, since an open transaction may keep a job from being cancelled.
+        """
+        cancelled, self._cancelled = self._cancelled, []
+        at_once = {e for e in cancelled if e.handler is not None and e.handler.cancel_sql}
+        asked = {*cancelled, *rung} - at_once
+        for entry in at_once:
+            self._stop_sql(entry)
+        if not asked:
+            return
+        ids = [entry.lease.id for entry in asked]
+        try:
+            wished = self._link.call(
+                lambda conn: holding.sql_stops(conn, self._schema, ids), _limit([*asked])
+            )
+        except EmqError as error:
+            log.warning("whether SQL is to be cancelled cannot be asked: %s", error)
+            return
+        for entry in asked:
+            if entry.lease.id in wished:
+                self._stop_sql(entry)
 
     def _note_pauses(self, paused: Sequence[str], sent: float) -> None:
         new, over = self._held.pauses.told(paused, sent)

@@ -98,6 +98,7 @@ class Run:
         With `befell` the trouble is none of the handler's: so it cannot be a permanent one.
         """
         self.leave_fork(trouble)
+        self._effects.end(self._grip.claimed.lease)
         crash_point("after-effect")
         try:
             return self._ending(value, trouble, befell=befell)

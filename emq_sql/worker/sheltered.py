@@ -57,6 +57,11 @@ class Sheltered:
         if not self._apart.stops(entry, ending):
             self._near.stop(entry, ending)
 
+    def stop_sql(self, entry: Entry) -> None:
+        """As the executor does that runs it."""
+        self._apart.stop_sql(entry)
+        self._near.stop_sql(entry)
+
     def close(self) -> None:
         """Close both."""
         self._near.close()

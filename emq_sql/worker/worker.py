@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any
+from uuid import UUID
 
 import psycopg
 
@@ -131,6 +132,10 @@ class Worker:
         """There may be jobs in this queue (None: in any)."""
         self._inbox.put("" if queue is None else queue)
 
+    def rung_for(self, job: UUID) -> None:
+        """An operator has done something about this job, which may run here."""
+        self._held.ring(job)
+
     def unknown(self, entry: Entry, who: str) -> None:
         """`who`, a child of this worker, knows no such task as this job's; from any thread."""
         self._unknown.met(entry, who)
@@ -151,7 +156,7 @@ class Worker:
         )
         keeper = Keeper(
             keeper_link, self._schema, self._held, self._settings.queues, self._executor.stop,
-            self._presence.seen, self.wake, self.pulse,
+            self._executor.stop_sql, self._presence.seen, self.wake, self.pulse,
         )  # fmt: skip
         watch = Watch(self._held, self._executor.stop, self.pulse)
         keeping = Loop("keeper", keeper, self.pulse, self.fail)

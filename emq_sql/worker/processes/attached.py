@@ -113,6 +113,9 @@ class Attached:
                 answer = self._asked.pop(frame["n"])
             answer.set_result(frame["value"])
         elif self._grip is not None and frame["fence"] == self._grip.claimed.lease.fence:
+            if kind == "stop sql":
+                self._grip.stop_sql()
+                return
             self._grip.cancelled.tell(frame["reason"])
             if kind == "stop":
                 self._grip.stopping.tell(frame["reason"])

@@ -40,6 +40,7 @@ class Seat:
     entry: Entry | None = None
     again: bool = False  # an earlier child died before it had begun this very job
     stop: Stop | None = None
+    stop_sql: Entry | None = None  # the run whose SQL should be cancelled, not told yet
     failures: int = 0
 
 
@@ -156,6 +157,20 @@ class Board:
         """Whether the run here should end."""
         with self._changed:
             return seat.stop is not None
+
+    def stop_sql(self, entry: Entry) -> None:
+        """Its SQL should be cancelled, if it runs here."""
+        with self._changed:
+            for seat in self.seats:
+                if seat.entry is entry:
+                    seat.stop_sql = entry
+                    seat.waker.wake()
+
+    def asked_to_stop_sql(self, seat: Seat) -> bool:
+        """Whether that is to be told of the run here; said once."""
+        with self._changed:
+            asked, seat.stop_sql = seat.stop_sql, None
+            return asked is not None and asked is seat.entry
 
     def lives(self, seat: Seat, child: Child) -> None:
         """A child was started for this seat."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future
 from datetime import datetime, timedelta
 from time import monotonic
@@ -36,6 +37,7 @@ class FarGrip:
         self._worker = worker
         self._cancelled = Cancellation()
         self.stopping = Cancellation()  # more than told: a coroutine is cancelled
+        self.stop_sql: Callable[[], None] = lambda: None  # set by who runs it; must not wait
         self._own: IsOpen | None = None
         self._completing = False
         self._refused = False

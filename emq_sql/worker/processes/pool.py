@@ -107,6 +107,10 @@ class Processes:
         if self._stop(entry, ending) != "running":
             self._settle_unrun(entry, ending)
 
+    def stop_sql(self, entry: Entry) -> None:
+        """Have the child cancel it that runs this."""
+        self._board.stop_sql(entry)
+
     def close(self) -> None:
         """Let idle children end, and end the others."""
         self._board.close(STOP_GRACE)

@@ -7,6 +7,7 @@ import contextvars
 import random
 import sys
 from collections.abc import Awaitable, Mapping
+from functools import partial
 
 from emq_sql.worker.effects import Effects
 from emq_sql.worker.endings import Ending
@@ -34,6 +35,7 @@ def serve(attached: Attached, handlers: Mapping[str, Handler], effects: Effects)
         if handler is None:  # this child has imported other code than its worker
             grip.ended({"how": "unknown task"})
             continue
+        grip.stop_sql = partial(effects.stop_sql, grip.claimed.lease)
         ending = _ending(Run(handler, grip, effects, rng), handler, grip, coroutines)
         hooks.put_back()
         with contextlib.suppress(Exception):  # a handler may have closed or replaced it

@@ -113,6 +113,8 @@ class Talk:
             errand.stopped = True
             # Nobody tells a handler that has snoozed its job and does not return.
             send({"kind": "stop", "fence": fence, "reason": reason or "worker stops"})
+        if self._board.asked_to_stop_sql(self._seat):
+            send({"kind": "stop sql", "fence": fence})
 
     def _hear(self) -> None:
         rests_until = None if self._rests_since is None else self._rests_since + (self._rest or 0)
