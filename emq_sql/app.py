@@ -15,6 +15,7 @@ from sqlalchemy.engine import URL, Engine
 
 from emq_sql.dead_letters import DeadLetters
 from emq_sql.doorbell import Doorbell
+from emq_sql.effects.guards import own_commits
 from emq_sql.errors import Ambiguous, BadSetting, Retryable, UnknownTask
 from emq_sql.job import Enqueued, NewJob, Reaped
 from emq_sql.protocol import adapt, connecting, enqueueing, reading, settings, troubles, upkeep
@@ -126,6 +127,7 @@ class EMQ:
         expires: Duration | None = None,
         backoff: Policy | None = None,
         permanent: Exceptions = (),
+        cancel_sql: bool = False,
         takes_context: Literal[False] = False,
     ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
 
@@ -144,6 +146,7 @@ class EMQ:
         expires: Duration | None = None,
         backoff: Policy | None = None,
         permanent: Exceptions = (),
+        cancel_sql: bool = False,
     ) -> Callable[[Callable[Concatenate[Any, P], R]], Task[P, R]]: ...
 
     def task(
@@ -160,6 +163,7 @@ class EMQ:
         expires: Duration | None = None,
         backoff: Policy | None = None,
         permanent: Exceptions = (),
+        cancel_sql: bool = False,
         takes_context: bool = False,
     ) -> Any:
         """Register a function as a task; its jobs carry these defaults.
@@ -170,7 +174,8 @@ class EMQ:
         timedelta. Past `expires` after it was due a job is not begun any more. `backoff` is a
         Backoff, a function of the failures, or constant seconds; what is raised of the classes in
         `permanent` is not tried again, nor is `Permanent`. With `takes_context` the function gets a
-        Job as its first argument. Raises BadInput.
+        Job as its first argument. With `cancel_sql` an operator's cancel also cancels the SQL that
+        it has under way (direct connections of SQLAlchemy with psycopg). Raises BadInput.
         """
         options = Options(
             queue=names.queue_name(queue),
@@ -187,7 +192,9 @@ class EMQ:
             if isinstance(function, Task):  # another application's task: the same function
                 function = function.handler.function
             called = function_name(function) if name is None else names.task_name(name)
-            handler = Handler(called, function, takes_context, limit, policy, hopeless)
+            handler = Handler(
+                called, function, takes_context, limit, policy, hopeless, cancel_sql=cancel_sql
+            )
             return self._register(Task(self, handler, options))
 
         return register if function is None else register(function)
@@ -221,19 +228,21 @@ class EMQ:
 
         With `session` they join its transaction, which is left open and alone (in autocommit they
         are one transaction). Without, they are committed when this returns; a lost connection is
-        retried under the same ids. An id twice is a `duplicate` the second time.
+        retried under the same ids. An id twice is a `duplicate` the second time. In a run of a job
+        that is lost nothing is committed: LeaseLost is raised.
         """
         jobs = _checked_jobs(jobs)
         if session is not None:
             conn = adapt.driver_connection(session)
             own = adapt.commits_by_itself(conn)
-            answers = self._add(conn, jobs, own=own)
+            with own_commits(conn, own=own) as alone:
+                answers = self._add(conn, jobs, own=alone)
             self._tell(jobs, answers, None if own else session)
             return answers
         for left in reversed(range(_TRIES)):
             try:
-                with self.connection() as conn:
-                    answers = self._add(conn, jobs, own=True)
+                with self.connection() as conn, own_commits(conn, own=True) as alone:
+                    answers = self._add(conn, jobs, own=alone)
             except (Ambiguous, Retryable):
                 if not left:
                     raise
