@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import time
+from dataclasses import asdict
 
 import click
 
 from emq_sql.cli.batches import Batches
+from emq_sql.cli.cancelling import end, told
 from emq_sql.cli.context import (
     INTERRUPTED,
     database_options,
@@ -20,10 +21,8 @@ from emq_sql.cli.output import show, show_one
 from emq_sql.protocol import operating, reading
 from emq_sql.rules import ids
 
-_TRIES = 20  # while an open transaction has the job, five seconds in all
-_PAUSE = 0.25
-_CANCELLED = {"id": "job", "answer": "answer"}
-_WOULD_BE = {"id": "job", "place": "is", "queue": "queue", "task": "task"}
+_CANCELLED = {"id": "job", "answer": "answer", "was": "was", "worker": "worker", "told": "told"}
+_WOULD_BE = {"id": "job", "place": "is", "queue": "queue", "task": "task", "worker": "worker"}
 
 
 @click.command()
@@ -31,16 +30,23 @@ _WOULD_BE = {"id": "job", "place": "is", "queue": "queue", "task": "task"}
 @label_option
 @dry_run_option
 @json_option
+@click.option("--sql", "stop", is_flag=True, help="Also cancel the SQL that its handler runs.")
 @click.argument("jobs", metavar="JOB...", nargs=-1, required=True)
 @click.pass_context
 def cancel(
     ctx: click.Context, dsn: str | None, schema: str, label: str | None, dry_run: bool,
-    as_json: bool, jobs: tuple[str, ...],
+    as_json: bool, stop: bool, jobs: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Give up jobs that wait or run. From that moment on the holder of one can commit nothing.
 
     `done`, `lost` (it has ended, is dead, or was never there) or `busy` (an open transaction has
-    it); the exit code is 1 unless all are done.
+    it); the exit code is 1 unless all are done. A running job's worker is rung for, and `told` says
+    whether it knows by now; else it learns it with its next extension, a third of the lease later
+    at most. The handler is told to stop, its coroutine cancelled, its child process killed 5 s
+    later.
+
+    With --sql its worker also cancels the statement that the handler runs, on a direct connection
+    of SQLAlchemy; also that of a job that is busy, whose transaction ends with it.
     """
     wanted = [ids.check(job) for job in jobs]
     with ledger_of(dsn, schema) as (conn, where):
@@ -49,16 +55,13 @@ def cancel(
             rows = [row or {"id": job} for row, job in zip(found, wanted, strict=True)]
             show(rows, _WOULD_BE, as_json=as_json)
             return
-        answers = []
-        for job in wanted:
-            for left in reversed(range(_TRIES)):
-                answer = operating.cancel(conn, where, job, label)
-                if answer != "busy" or not left:
-                    break
-                time.sleep(_PAUSE)
-            answers.append({"id": job, "answer": answer})
-    show(answers, _CANCELLED, as_json=as_json)
-    if any(row["answer"] != "done" for row in answers):
+        ends = [end(conn, where, job, label, stop=stop) for job in wanted]
+        ends = told(conn, where, ends)
+    show([asdict(one) for one in ends], _CANCELLED, as_json=as_json)
+    for one in ends:
+        if said := one.advice(stop=stop):
+            click.echo(f"emq: {said}", err=True)
+    if any(one.answer != "done" for one in ends):
         ctx.exit(1)
 
 
