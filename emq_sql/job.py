@@ -15,6 +15,9 @@ PutBackAnswer = Literal["pending", "scheduled", "dead", "lost", "busy"]
 Outcome = Literal[
     "yours", "completed", "handed back", "cancelled", "discarded", "superseded", "dead", "unknown"
 ]
+Decided = Outcome | Literal["busy"]
+Verb = Literal["complete", "retry", "snooze"]
+SettleAnswer = Literal["done", "pending", "scheduled", "dead", "busy"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,16 @@ class Lease:
     attempts: int
     lease_deadline: datetime
     lease: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a run ends in a transaction of its handler's."""
+
+    verb: Verb
+    result: str | None = None  # JSON text, of complete
+    delay: timedelta | None = None  # of the others
+    error: str | None = None  # of retry
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,51 +1,72 @@
-"""Completing a job inside the transaction that holds its effects."""
+"""Ends a run inside the transaction that holds its effects."""
 
 from __future__ import annotations
 
 import time
 
-from psycopg.pq import TransactionStatus
+from sqlalchemy.engine import Connection
 
-from emq_sql.errors import LeaseBusy, LeaseLost, UnsupportedHandle
-from emq_sql.job import Lease
-from emq_sql.protocol import holding
-from emq_sql.protocol.adapt import driver_connection
+from emq_sql.errors import LeaseBusy, UnsupportedHandle
+from emq_sql.job import End, Lease, SettleAnswer
+from emq_sql.protocol import settling
+from emq_sql.protocol.adapt import commits_by_itself, driver_connection
+from emq_sql.protocol.speaking import speaker, speaker_of
 from emq_sql.rules.payload import encode_result
 
 # An extension holds the row for a moment. Together about half a second.
-_PAUSES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256)
+PAUSES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256)
 
 
 def complete_in(handle: object, schema: str, lease: Lease, result: object) -> None:
-    """Complete the job in the transaction of `handle`: both are committed, or neither.
+    """Complete the job in the transaction of `handle`, as `settle_in` does it.
 
-    A repeat under the fence that completed it is a no-op. Nothing is committed here, and nothing is
-    flushed or retried but the question whether the row is free.
-    Raises LeaseLost when the fence is stale; the server has then ended the transaction, so that
-    even a handler that goes on can commit nothing of it. Raises LeaseBusy when another open
-    transaction keeps the row; BadPayload or PayloadTooLarge for the result, before anything is
-    sent; UnsupportedHandle for a handle that has no transaction, as in autocommit.
+    Raises BadPayload or PayloadTooLarge for the result, before anything is sent.
     """
     text = None if result is None else encode_result(result)
-    connection = driver_connection(handle)
-    idle = connection.info.transaction_status == TransactionStatus.IDLE
-    if connection.autocommit and idle:
-        raise UnsupportedHandle(
-            "This connection is in autocommit: the completion would be committed on its own.",
-            hint="Complete inside `with connection.transaction():`, or in a session's transaction.",
-        )
-    for pause in (*_PAUSES, None):
-        (answer,) = holding.complete(connection, schema, [lease], [text])
-        if answer == "done":
-            return
-        if answer == "lost":
-            # Raises, and so aborts the transaction on the server: effects cannot be committed by a
-            # handler that swallows the error.
-            holding.guard(connection, schema, lease)
-            raise LeaseLost(f"The lease of job {lease.id} is lost.", hint="Roll back.")
+    settle_in(handle, schema, lease, End("complete", text))
+
+
+def settle_in(
+    handle: object, schema: str, lease: Lease, end: End, *, last: bool = False
+) -> SettleAnswer:
+    """End the run in the transaction of `handle`: that and its effects are committed, or neither.
+
+    A repeat in the same transaction is a no-op. Nothing is committed here, and nothing is flushed
+    or retried but the question whether the row is free. `last` says that the commit is next, so
+    that the server may bound what is left of the transaction.
+    Raises LeaseLost when the fence is stale, JobFinished when another transaction has ended the
+    run; the server has then failed this one, so that even a handler that goes on can commit
+    nothing of it. Raises LeaseBusy when another open transaction keeps the row; UnsupportedHandle
+    for a handle that has no transaction, as in autocommit.
+    """
+    must_be_in_transaction(handle)
+    speaks = speaker(handle)
+    for pause in (*PAUSES, None):
+        answer = settling.settle(speaks, schema, lease, end, last=last)
+        if answer != "busy":
+            return answer
         if pause is not None:
             time.sleep(pause)
-    raise LeaseBusy(
+    raise busy(lease)
+
+
+def settle_on(connection: Connection, schema: str, lease: Lease, end: End) -> SettleAnswer:
+    """One such question, the last before the commit, on a Connection with any driver."""
+    return settling.settle(speaker_of(connection), schema, lease, end, last=True)
+
+
+def must_be_in_transaction(handle: object) -> None:
+    """Raise UnsupportedHandle for a handle whose next statement would be committed on its own."""
+    if commits_by_itself(driver_connection(handle)):
+        raise UnsupportedHandle(
+            "This connection is in autocommit: what is done here would be committed on its own.",
+            hint="Use it inside `with connection.transaction():`, or a session's transaction.",
+        )
+
+
+def busy(lease: Lease) -> LeaseBusy:
+    """Another transaction keeps the row."""
+    return LeaseBusy(
         f"Another open transaction holds the ledger row of job {lease.id}.",
-        hint="Roll back and let the job be retried, or complete it again.",
+        hint="Roll back and let the job be retried, or end it again.",
     )

@@ -135,6 +135,20 @@ def about_data(error: BaseException) -> bool:
     return state[:2] in _DATA_CLASSES or state == _CHECK
 
 
+def foreign(error: Exception) -> EmqError | None:
+    """Our error for one of another driver's, by its SQLSTATE; None for what is not ours to name."""
+    cause = error.__cause__ or error
+    state = getattr(cause, "sqlstate", None)
+    if not isinstance(state, str):
+        return None
+    what = _sentence(getattr(cause, "message", None) or str(cause))
+    if state in OURS:
+        return OURS[state](what, hint=getattr(cause, "hint", None))
+    if state[:2] in _RETRYABLE_CLASSES or state in _RETRYABLE_CODES:
+        return Retryable(what, hint=_again(state))
+    return None
+
+
 def _not_connected(error: psycopg.Error) -> EmqError:
     if error.sqlstate is None and isinstance(error, psycopg.OperationalError):
         return Retryable(
@@ -142,6 +156,10 @@ def _not_connected(error: psycopg.Error) -> EmqError:
             hint="No connection was made: are address, user and password right, and is it up?",
         )
     return translate(error)
+
+
+def _again(state: str) -> str:
+    return f"SQLSTATE {state}: nothing was done, the call may be repeated."
 
 
 def _sentence(text: str) -> str:
@@ -173,9 +191,7 @@ def translate(error: psycopg.Error, *, own_transaction: bool = False) -> EmqErro
     if state == _READ_ONLY:
         return Retryable(what, hint=_WRITABLE)
     if state[:2] in _RETRYABLE_CLASSES or state in _RETRYABLE_CODES:
-        return Retryable(
-            what, hint=f"SQLSTATE {state}: nothing was done, the call may be repeated."
-        )
+        return Retryable(what, hint=_again(state))
     if state == _FAILED_TRANSACTION:
         return Refused(what, hint="A statement failed before: roll back, then call again.")
     if state in _ENCODING_CODES:

@@ -10,7 +10,7 @@ from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.orm import Session
 
 from emq_sql.effects.completion import complete_in
-from emq_sql.errors import BadPayload, LeaseBusy, LeaseLost, UnsupportedHandle
+from emq_sql.errors import BadPayload, JobFinished, LeaseBusy, LeaseLost, UnsupportedHandle
 from emq_sql.job import Lease, NewJob
 from emq_sql.minting import new_id
 from emq_sql.protocol import claiming, enqueueing, holding
@@ -86,10 +86,17 @@ def test_a_rollback_takes_both_back(db: Database, lease: Lease, engine: Engine) 
     assert holding.outcome(db.connect(), "emq", lease.id, lease.fence) == "yours"
 
 
-def test_a_repeat_after_the_commit_is_a_no_op(db: Database, lease: Lease) -> None:
-    for _ in range(2):
-        with psycopg.connect(db.dsn) as connection:
+def test_a_repeat_is_a_no_op_in_the_same_transaction_and_refused_in_a_later_one(
+    db: Database, lease: Lease
+) -> None:
+    with psycopg.connect(db.dsn) as connection:
+        for _ in range(2):
             complete_in(connection, "emq", lease, None)
+    with psycopg.connect(db.dsn) as connection:
+        connection.execute("insert into effect values (2)")
+        with pytest.raises(JobFinished):
+            complete_in(connection, "emq", lease, None)
+        connection.commit()  # which the server turns into a rollback: no effect is had twice
     assert counts(db) == (0, 1)
 
 

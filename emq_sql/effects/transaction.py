@@ -1,0 +1,187 @@
+"""A transaction of a handler's own, begun here and committed here, at the end of its block."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Literal
+
+import psycopg
+from psycopg.pq import TransactionStatus
+from sqlalchemy import event
+from sqlalchemy.engine import Connection, Engine
+
+from emq_sql.effects.committing import committing, ends_with_its_block
+from emq_sql.errors import CannotGuard, UnsupportedHandle
+from emq_sql.protocol.adapt import driver_of
+from emq_sql.protocol.troubles import found
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+Kind = Literal["session", "connection", "psycopg"]
+
+log = logging.getLogger("emq_sql.effects")
+
+
+@contextmanager
+def opened(source: object, kind: Kind) -> Iterator[Any]:
+    """A Session, a Connection or a psycopg Connection of `source`, an Engine (or, for a Session, a
+    sessionmaker), in a transaction that is committed when the block has ended, and rolled back when
+    it raises. Nobody else may commit it.
+
+    Raises UnsupportedHandle for a source that is none, Retryable when no connection is to be had,
+    and at the commit Ambiguous when its answer was lost.
+    """
+    if kind == "session":
+        with _session(_maker(source)) as session:
+            yield session
+    elif not isinstance(source, Engine):
+        raise _no_source(source)
+    elif kind == "connection":
+        with _connection(source) as connection:
+            yield connection
+    elif kind == "psycopg":
+        with _psycopg(source) as driver:
+            yield driver
+    else:
+        raise UnsupportedHandle(
+            f"A transaction of the kind {kind!r} is none.",
+            hint='Give "session", "connection" or "psycopg".',
+        )
+
+
+def must_be_plain(session: Any, driver: Any) -> None:
+    """Raise UnsupportedHandle for a session that does not commit its work and the end at once."""
+    if session.twophase:
+        raise UnsupportedHandle(
+            "The session commits in two phases.", hint="Give one without twophase=True."
+        )
+    must_not_autocommit(driver)
+
+
+def must_not_autocommit(driver: Any) -> None:
+    """Raise UnsupportedHandle for a connection whose statements are committed one by one."""
+    if getattr(driver, "autocommit", False):
+        raise UnsupportedHandle(
+            "The connection is in autocommit: each statement would be committed on its own.",
+            hint='Give an engine without isolation_level="AUTOCOMMIT", or take kind="psycopg".',
+        )
+
+
+def _maker(source: object) -> Callable[[], Session]:
+    from sqlalchemy.orm import Session, sessionmaker  # noqa: PLC0415 - spared to who needs none
+
+    if isinstance(source, Engine):
+        return lambda: Session(source)
+    if isinstance(source, sessionmaker):
+        return source
+    raise _no_source(source)
+
+
+def _no_source(source: object) -> UnsupportedHandle:
+    return UnsupportedHandle(
+        f"A {type(source).__module__}.{type(source).__qualname__} opens no transaction here.",
+        hint="Give a SQLAlchemy Engine, or a sessionmaker for a session (async ones to"
+        " job.atransaction), or nothing for the ledger's own.",
+    )
+
+
+@contextmanager
+def _session(make: Callable[[], Session]) -> Iterator[Session]:
+    session = make()
+    driver: Any = None
+    allowed = False
+
+    def before_commit(_: Session) -> None:
+        if not (allowed or session.in_nested_transaction()):
+            raise ends_with_its_block()
+
+    try:
+        with found():
+            driver = driver_of(session.connection())
+        must_be_plain(session, driver)
+        event.listen(session, "before_commit", before_commit)
+        yield session
+        allowed = True
+        with committing(driver):
+            session.commit()
+    except BaseException:
+        _take_back(session, driver)
+        raise
+    finally:
+        session.close()
+
+
+@contextmanager
+def _connection(engine: Engine) -> Iterator[Connection]:
+    with found():
+        connection = engine.connect()
+    driver: Any = None
+    allowed = False
+    early: CannotGuard | None = None
+
+    def commit(_: Connection) -> None:
+        nonlocal early
+        if not allowed:
+            # Before it raises: else whoever has the connection next would inherit what was written.
+            driver.rollback()
+            early = ends_with_its_block()
+            raise early
+
+    try:
+        with found():
+            driver = driver_of(connection)
+        must_not_autocommit(driver)
+        connection.begin()
+        event.listen(connection, "commit", commit)
+        yield connection
+        if early is not None:  # somebody has swallowed it, and gone on
+            raise early
+        allowed = True
+        with committing(driver):
+            connection.commit()
+    except BaseException:
+        _take_back(connection, driver)
+        raise
+    finally:
+        connection.close()
+
+
+@contextmanager
+def _psycopg(engine: Engine) -> Iterator[psycopg.Connection[Any]]:
+    with found():
+        pooled = engine.raw_connection()
+    driver = pooled.driver_connection
+    try:
+        if not isinstance(driver, psycopg.Connection):
+            raise _no_source(engine)
+        if driver.info.transaction_status == TransactionStatus.INTRANS:
+            driver.rollback()  # what was asked at the checkout
+        transaction = driver.transaction()
+        with found():
+            transaction.__enter__()
+        try:
+            yield driver
+        except BaseException as error:
+            transaction.__exit__(type(error), error, error.__traceback__)
+            raise  # also a psycopg.Rollback, which would end the block without a word
+        with committing(driver):
+            transaction.__exit__(None, None, None)
+    finally:
+        if driver is not None and driver.closed:
+            pooled.invalidate()
+        pooled.close()
+
+
+def _take_back(handle: Session | Connection, driver: Any) -> None:
+    """Roll it back; a connection that is lost, or will not, is given up."""
+    try:
+        if driver is None or not driver.closed:
+            handle.rollback()
+            return
+    except Exception as error:  # noqa: BLE001 - the error of the block goes on
+        log.debug("a rollback failed: %s", error)
+    with suppress(Exception):
+        handle.invalidate()
