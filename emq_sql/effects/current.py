@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakSet
 
+from sqlalchemy.engine import Transaction
+
+from emq_sql.effects.ledgers import Ledgers
 from emq_sql.job import Lease
 
 
@@ -18,13 +21,17 @@ class Guarded:
 
     `refused(verb)` is called when a commit (`guard`) or a completion was refused, from any thread,
     and must not wait. `settling` are the driver connections whose open transaction has settled the
-    job and is about to be committed by emq_sql itself: the hook lets that commit pass unasked.
+    job and is about to be committed by emq_sql itself: the hook lets that one commit pass unasked.
+    `asked` are the transactions that were asked about and are about to be committed: what a
+    listener of the application's still writes in one of them is guarded on its own.
     """
 
     lease: Lease
     schema: str
     refused: Callable[[str], None]
+    ledgers: Ledgers
     settling: WeakSet[Any] = field(default_factory=WeakSet)
+    asked: WeakSet[Transaction] = field(default_factory=WeakSet)
 
 
 # Tasks that a coroutine makes and `asyncio.to_thread` inherit it; a thread made by hand does not.

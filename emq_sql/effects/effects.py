@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import Literal
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from typing import Any
 
 from sqlalchemy.engine import Engine
 
-from emq_sql.effects.completion import complete_in
+from emq_sql.effects import hook
+from emq_sql.effects.asking import outcome_of
+from emq_sql.effects.completion import driver_in, settle_in
+from emq_sql.effects.coroutine import aonce, aopened, asettle
 from emq_sql.effects.current import Guarded, here
+from emq_sql.effects.guards import guard_in
+from emq_sql.effects.inbox import once_in
+from emq_sql.effects.ledgers import Ledgers
 from emq_sql.effects.stopping import Stopping
-from emq_sql.job import Lease, Outcome
+from emq_sql.effects.transaction import Kind, opened
+from emq_sql.errors import BadSetting
+from emq_sql.job import End, Lease, Outcome, SettleAnswer
 
 
 class DatabaseEffects:
@@ -24,11 +32,13 @@ class DatabaseEffects:
     def __init__(self, schema: str, engine: Engine | Callable[[], Engine] | None = None) -> None:
         self._schema = schema
         self._engine = engine
+        self._ledgers = Ledgers(schema, engine)
+        hook.install()
         self._stopping = Stopping()
 
     def begin(self, lease: Lease, refused: Callable[[str], None], *, guard: bool) -> None:
         """From here on the commits of this context are guarded, if `guard`."""
-        here.set(Guarded(lease, self._schema, refused) if guard else None)
+        here.set(Guarded(lease, self._schema, refused, self._ledgers) if guard else None)
         self._stopping.begin(lease)
 
     def end(self, lease: Lease) -> None:
@@ -41,26 +51,54 @@ class DatabaseEffects:
 
     def guard(self, handle: object, lease: Lease) -> None:
         """Hold the ownership to the end of the transaction of `handle`."""
-        raise NotImplementedError
+        guard_in(handle, self._schema, lease)
 
-    def complete(self, handle: object, lease: Lease, result: object) -> None:
-        """Complete in the transaction of `handle`."""
-        complete_in(handle, self._schema, lease, result)
+    def settle(
+        self, handle: object, lease: Lease, end: End, *, last: bool
+    ) -> tuple[SettleAnswer, Any]:
+        """End the run in the transaction of `handle`; of a session flushed first, if `last`."""
+        flush = getattr(handle, "flush", None) if last else None
+        if flush is not None:
+            flush()
+        answer = settle_in(handle, self._schema, lease, end, last=last)
+        return answer, driver_in(handle)
 
-    def put_back(self, handle: object, lease: Lease, ending: object) -> None:
-        """Retry or snooze in the transaction of `handle`."""
-        raise NotImplementedError
+    async def asettle(self, handle: Any, lease: Lease, end: End) -> tuple[SettleAnswer, Any]:
+        """The same in an AsyncSession, which is committed next."""
+        return await asettle(handle, self._schema, lease, end)
 
-    def transaction(
-        self, source: object, kind: Literal["session", "connection", "psycopg"]
-    ) -> AbstractContextManager[object]:
+    def transaction(self, source: object, kind: Kind) -> AbstractContextManager[Any]:
         """A transaction of a handler's own."""
-        raise NotImplementedError
+        return opened(self._ledger() if source is None else source, kind)
+
+    def atransaction(self, source: object) -> AbstractAsyncContextManager[Any]:
+        """One of a coroutine's own."""
+        return aopened(source)
+
+    def are_one(self, one: object, other: object) -> bool:
+        """Whether two handles are of the same connection."""
+        mine = driver_in(one)
+        return mine is not None and mine is driver_in(other)
 
     def once(self, handle: object, lease: Lease, key: str) -> bool:
         """Whether this transaction is the first with this key."""
-        raise NotImplementedError
+        return once_in(handle, self._schema, lease, key)
+
+    async def aonce(self, handle: object, lease: Lease, key: str) -> bool:
+        """The same for coroutines."""
+        return await aonce(handle, self._schema, lease, key)
 
     def outcome(self, lease: Lease) -> Outcome:
         """What became of this claim."""
-        raise NotImplementedError
+        return outcome_of(self._ledger(), self._schema, lease)
+
+    def _ledger(self) -> Engine:
+        engine = self._engine
+        if callable(engine):
+            engine = self._engine = engine()
+        if engine is None:
+            raise BadSetting(
+                "This worker knows no engine of the ledger's database.",
+                hint="Give run_service or run_child its engine, or job.transaction one of yours.",
+            )
+        return engine

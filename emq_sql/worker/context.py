@@ -10,32 +10,25 @@ from time import monotonic
 from typing import Any
 from uuid import UUID
 
-from emq_sql.crashpoints import crash_point
-from emq_sql.errors import JobFinished, LeaseBusy, LeaseLost
+from emq_sql.errors import LeaseBusy, LeaseLost
 from emq_sql.job import KeepAnswer
-from emq_sql.protocol.adapt import driver_connection
 from emq_sql.rules.backoff import Seconds
-from emq_sql.rules.durations import duration
 from emq_sql.rules.lease import lease_length
 from emq_sql.worker.cancellation import CancelReason
-from emq_sql.worker.effects import Effects
-from emq_sql.worker.grip import Grip
+from emq_sql.worker.ends import Ends
+from emq_sql.worker.standing import lost, must_be_open
 
 _SHORTEST_WAIT = 0.1
 
 
-class Job:
+class Job(Ends):
     """The job that a handler runs: given to it first when it takes a context.
 
     May be used from any thread of the handler, until the handler has ended. What begins with `a`
     is for coroutines: only the task that awaits it waits. The others block the loop as they wait.
     """
 
-    __slots__ = ("_effects", "_grip")
-
-    def __init__(self, grip: Grip, effects: Effects) -> None:
-        self._grip = grip
-        self._effects = effects
+    __slots__ = ()
 
     @property
     def id(self) -> UUID:
@@ -134,44 +127,26 @@ class Job:
         await asyncio.wait([asyncio.wrap_future(answer)], timeout=self._patience())
         self._extended(answer)
 
-    def snooze(self, delay: Seconds) -> None:
-        """Run again after `delay` (seconds or timedelta); no budget is used. Return after it.
+    def guard(self, handle: object) -> None:
+        """Hold the job to the end of the transaction of `handle`: until then nobody else gets it,
+        and what is committed was written by its holder.
 
-        What the handler does or returns from here on is ignored. Raises JobFinished when the job is
-        settled already, LeaseLost, or BadTime.
+        Commits of SQLAlchemy's are guarded without it: it is for a psycopg connection, and for a
+        long transaction that had better find out before its work. `handle` is a Session or
+        Connection of SQLAlchemy's or a psycopg Connection, of the ledger's database; of an
+        asynchronous session: `await session.run_sync(job.guard)`. Raises LeaseLost (JobFinished
+        when the job is settled), and the transaction can commit nothing; LeaseBusy when it is being
+        settled in another one; UnsupportedHandle, also in autocommit.
         """
-        length = duration(delay, "snooze delay", allow_zero=True)
-        self._must_be_open()
-        if not self._grip.snooze(length):
-            raise self._finished()
-
-    def complete(self, handle: object, result: object = None) -> None:
-        """Complete the job in the transaction of `handle`, which you then commit: the effects in it
-        happen exactly once.
-
-        `handle` is a SQLAlchemy Session or Connection, or a psycopg Connection, of the database
-        that holds the ledger. Raises LeaseLost when another worker may hold the job by now (the
-        transaction can then commit nothing), JobFinished when this run is over (timed out or
-        snoozed), LeaseBusy, BadPayload or PayloadTooLarge for the result, UnsupportedHandle.
-        """
-        grip = self._grip
-        if grip.decided:
-            raise self._finished()
-        crash_point("before-complete")
-        grip.take()
         try:
-            self._effects.complete(handle, grip.claimed.lease, result)
+            self._effects.guard(handle, self._grip.claimed.lease)
         except LeaseLost:
-            grip.was_refused()
+            self._grip.note_refusal("guard")
             raise
-        else:
-            grip.completed(driver_connection(handle))
-        finally:
-            grip.put_down()
 
     def _wish(self, lease: Seconds | None) -> Future[KeepAnswer]:
         length = None if lease is None else lease_length(lease)
-        self._must_be_open()
+        must_be_open(self._grip)
         return self._grip.wish(length)
 
     def _patience(self) -> float:
@@ -184,19 +159,5 @@ class Job:
         if answer is None and monotonic() < self._grip.lapses:
             what = f"An open transaction holds the ledger row of job {self.id}."
             raise LeaseBusy(what, hint="Ask again after it has ended.")
-        self._must_be_open()
-        raise self._lost()
-
-    def _must_be_open(self) -> None:
-        if self._grip.decided or (self._grip.lost and self._grip.completing):
-            raise self._finished()
-        if self._grip.lost:
-            raise self._lost()
-
-    def _lost(self) -> LeaseLost:
-        what = f"The lease of job {self.id} is lost."
-        return LeaseLost(what, hint="Undo what you can and return.")
-
-    def _finished(self) -> JobFinished:
-        what = f"This run of job {self.id} is settled (completed, snoozed, timed out or released)."
-        return JobFinished(what, hint="Nothing more can be done for it: roll back and return.")
+        must_be_open(self._grip)
+        raise lost(self.id)

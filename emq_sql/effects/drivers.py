@@ -1,0 +1,116 @@
+"""The driver's connection under one of SQLAlchemy's: psycopg, asyncpg and psycopg2 alike."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+from psycopg.pq import TransactionStatus
+from sqlalchemy import exc
+from sqlalchemy.engine import Connection
+
+from emq_sql.protocol.guarding import inlined
+
+_ADDRESS = "emq_sql.address"
+# A transaction that has failed is rolled back by its COMMIT.
+_NOTHING = (TransactionStatus.IDLE, TransactionStatus.INERROR)
+
+
+class Driven:
+    """What the guard needs of it. Asked through the cursor of the pool's connection, so that an
+    asynchronous driver is waited for as SQLAlchemy does it; none of the application's listeners
+    hears of it.
+    """
+
+    __slots__ = ("_connection", "_pooled", "driver")
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._pooled = connection.connection
+        self.driver: Any = self._pooled.driver_connection
+
+    @property
+    def autocommit(self) -> bool:
+        """Whether each statement is committed by itself."""
+        return bool(getattr(self._pooled.dbapi_connection, "autocommit", False))
+
+    @property
+    def has_nothing_to_commit(self) -> bool:
+        """Whether nothing was sent in a transaction, or it has failed."""
+        info = getattr(self.driver, "info", None)
+        if info is not None:
+            return info.transaction_status in _NOTHING
+        begun = getattr(self.driver, "is_in_transaction", None)  # asyncpg
+        return begun is not None and not begun()
+
+    @property
+    def address(self) -> Hashable:
+        """Where it leads, and as whom; of a driver that does not say it, the connection itself."""
+        known: Hashable = self._connection.info.get(_ADDRESS)
+        if known is None:
+            known = self._connection.info[_ADDRESS] = address_of(self.driver)
+        return known
+
+    def ask(self, statement: str, *arguments: str | int) -> Any:
+        """The only value that the statement answers."""
+        cursor = self._pooled.cursor()
+        try:
+            if self._connection.dialect.paramstyle == "numeric_dollar":
+                # asyncpg prepares every statement: one for all jobs
+                cursor.execute(statement, arguments)
+            else:
+                cursor.execute(inlined(statement, *arguments))
+            return _only(cursor.fetchone())
+        finally:
+            cursor.close()
+
+    def roll_back(self, error: BaseException) -> bool:
+        """Leave nothing of the transaction: it is rolled back, or (False) the connection closed.
+
+        After a commit that was not to be SQLAlchemy sends no ROLLBACK, nor does the pool.
+        """
+        try:
+            # What is no Exception may have come at any point.
+            if isinstance(error, Exception) and not self._is_lost(error):
+                self._connection.dialect.do_rollback(self._pooled)
+                return True
+        except Exception:  # noqa: BLE001, S110 - the connection is lost, or in use
+            pass
+        except BaseException:
+            self._connection.invalidate(error)
+            raise
+        self._connection.invalidate(error)
+        return False
+
+    def _is_lost(self, error: Exception) -> bool:
+        dialect = self._connection.dialect
+        ours = isinstance(error, dialect.loaded_dbapi.Error)
+        return ours and dialect.is_disconnect(error, self._pooled.dbapi_connection, None)
+
+    def as_raised(self, error: Exception) -> Exception:
+        """The error as SQLAlchemy raises it."""
+        dialect = self._connection.dialect
+        base = dialect.loaded_dbapi.Error
+        if not isinstance(error, base):
+            return error
+        return exc.DBAPIError.instance(
+            None, None, error, base, dialect=dialect,
+            hide_parameters=self._connection.engine.hide_parameters,
+            connection_invalidated=self._connection.invalidated,
+        )  # fmt: skip
+
+
+def address_of(driver: Any) -> Hashable:
+    """Where a driver's connection leads, and as whom; new each time if it does not say it."""
+    info = getattr(driver, "info", None)
+    if info is None:
+        return object()
+    hostaddr = getattr(info, "hostaddr", None)
+    return info.host, hostaddr, info.port, info.dbname, info.user
+
+
+def _only(row: Any) -> Any:
+    # Whatever rows the application's connections make.
+    if row is None or isinstance(row, str):
+        return row
+    return next(iter(row.values())) if isinstance(row, Mapping) else row[0]

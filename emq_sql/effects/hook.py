@@ -1,0 +1,96 @@
+"""Every commit of SQLAlchemy's in a run's context is guarded, and what cannot be is refused.
+
+The listeners are those of the class Engine: engines of all kinds, made before or after, with their
+sessions, connections and copies with other options, and asynchronous ones through their
+`sync_engine`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import event
+from sqlalchemy.engine import Connection, Engine
+
+from emq_sql.effects.current import Guarded, here
+from emq_sql.effects.drivers import Driven
+from emq_sql.effects.refusing import refusing
+from emq_sql.errors import CannotGuard
+from emq_sql.protocol import guarding
+
+_OPT_OUT = "or set guard=False for the task, or write in `with unguarded():`."
+
+
+def install() -> None:
+    """From here on, in this process, runs that are guarded are; it may be called again."""
+    for name, listener in _LISTENERS.items():
+        if not event.contains(Engine, name, listener):
+            event.listen(Engine, name, listener)
+
+
+def _on_commit(connection: Connection) -> None:
+    guarded = _guarded(connection)
+    if guarded is None:
+        return
+    driven = Driven(connection)
+    if driven.driver in guarded.settling:
+        guarded.settling.discard(driven.driver)
+        return
+    transaction = connection.get_transaction()
+    if transaction is not None:
+        guarded.asked.add(transaction)
+    if driven.has_nothing_to_commit:
+        return
+    with refusing(driven, guarded):
+        if guarded.ledgers.held_at(driven.address, driven.ask):
+            guarding.guard_commit(driven.ask, guarded.schema, guarded.lease)
+
+
+def _on_statement(connection: Connection, *_: Any) -> None:
+    guarded = _guarded(connection)
+    if guarded is None:
+        return
+    transaction = connection.get_transaction()
+    if transaction is None:  # what SQLAlchemy asks a new connection on its own
+        return
+    driven = Driven(connection)
+    if driven.autocommit:
+        with refusing(driven, guarded):
+            if guarded.ledgers.held_at(driven.address, driven.ask, autocommit=True):
+                raise CannotGuard(
+                    f"A connection in autocommit would write into the ledger's database for job"
+                    f" {guarded.lease.id}, and nothing could be asked before its commits.",
+                    hint=f"Use a transaction, {_OPT_OUT}",
+                )
+    elif transaction in guarded.asked:
+        with refusing(driven, guarded):
+            if guarded.ledgers.held_at(driven.address, driven.ask):
+                guarding.guard(driven.ask, guarded.schema, guarded.lease)
+
+
+def _on_two_phase(connection: Connection, *_: Any) -> None:
+    guarded = _guarded(connection)
+    if guarded is None:
+        return
+    driven = Driven(connection)
+    with refusing(driven, guarded):
+        if guarded.ledgers.held_at(driven.address, driven.ask, autocommit=True):
+            raise CannotGuard(
+                f"A two-phase transaction in the ledger's database for job {guarded.lease.id} could"
+                " be committed when the job is somebody else's.",
+                hint=f"Use a plain transaction, {_OPT_OUT}",
+            )
+
+
+_LISTENERS: dict[str, Callable[..., None]] = {
+    "commit": _on_commit,
+    "before_cursor_execute": _on_statement,
+    "prepare_twophase": _on_two_phase,
+    "commit_twophase": _on_two_phase,
+}
+
+
+def _guarded(connection: Connection) -> Guarded | None:
+    guarded = here.get()
+    return guarded if guarded is not None and connection.dialect.name == "postgresql" else None
