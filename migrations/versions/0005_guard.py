@@ -1,4 +1,4 @@
-"""A worker that lost its job can commit nothing for it: the guard, refusals told whole, the inbox."""
+"""Who lost a job can commit nothing for it: the guard, refusals told whole, the inbox."""
 
 from __future__ import annotations
 
