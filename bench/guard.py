@@ -1,10 +1,10 @@
 """python -m bench.guard: what the guard of commits costs a job with one transaction of its own.
 
-A worker in threads runs jobs that each read a row and write one through a SQLAlchemy Session. Rounds
-of the same jobs alternate between tasks: `plain` (guard=False), `guarded` (as every task is), `own`
-(effects and completion in one transaction, which the worker need not complete any more). Each round
-of one is compared with the rounds of `plain` before and after it; what is printed is the median of
-those ratios, so that a machine which slows down in the middle is none of the guard's doing.
+A worker in threads runs jobs that each read a row and write one through a SQLAlchemy Session.
+Rounds of the same jobs alternate between tasks: `plain` (guard=False), `guarded` (as every task
+is), `own` (effects and completion in one transaction; the worker completes nothing then). Each
+round of one is compared with the rounds of `plain` before and after it; what is printed is the
+median of those ratios, so that a machine that slows down in the middle is none of the guard's doing.
 """
 
 from __future__ import annotations
