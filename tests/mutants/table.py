@@ -6,7 +6,7 @@ it passes on the schema as it is, being part of the suite.
 
 from __future__ import annotations
 
-from tests.mutants import archive, dead, export, guard, ledger, operators, recovery, upkeep
+from tests.mutants import archive, dead, export, guard, ledger, operators, recovery, upkeep, waiting
 from tests.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -18,5 +18,6 @@ MUTANTS: tuple[Mutant, ...] = (
     *operators.MUTANTS,
     *recovery.MUTANTS,
     *upkeep.MUTANTS,
+    *waiting.MUTANTS,
 )
 BY_NAME = {mutant.name: mutant for mutant in MUTANTS}

@@ -2,7 +2,9 @@
 --   transaction and answers its lease in ms; null when this very transaction has settled it. Raises
 --   EQ001 when the fence is stale, EQ007 when the job was settled under it and that is committed.
 --   From here on the session may idle in this transaction for the lease, and 10 s at least: a frozen
---   holder does not keep the job for ever. A shorter limit that is set stays.
+--   holder does not keep the job for ever. A shorter limit that is set stays. A transaction that is
+--   about to settle the job (it may be the holder's own, on another connection) is waited for 2 s at
+--   most, and then raises 55P03.
 -- Parameters: p_id, p_fence.
 -- Locks: FOR KEY SHARE on one ledger row (the caller's transaction takes an xid).
 -- Index: active_pk; of a stale fence those of end_of.
@@ -18,10 +20,14 @@ declare
   v_how text;
   v_ours boolean;
   v_idle interval := current_setting('idle_in_transaction_session_timeout')::interval;
+  v_wait text := current_setting('lock_timeout');
 begin
+  perform set_config('lock_timeout', '2s', true)
+    where v_wait::interval = interval '0' or v_wait::interval > interval '2 s';
   select a.lease_ms into v_lease_ms
     from emq.active a where a.id = p_id and a.fence = p_fence for key share;
-  if found then
+  perform set_config('lock_timeout', v_wait, true);
+  if v_lease_ms is not null then
     v_lease_ms := greatest(v_lease_ms, 10000);
     if v_idle = interval '0' or v_idle > v_lease_ms * interval '1 ms' then
       perform set_config('idle_in_transaction_session_timeout', v_lease_ms::text, true);
