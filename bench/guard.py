@@ -4,7 +4,7 @@ A worker in threads runs jobs that each read a row and write one through a SQLAl
 Rounds of the same jobs alternate between tasks: `plain` (guard=False), `guarded` (as every task
 is), `own` (effects and completion in one transaction; the worker completes nothing then). Each
 round of one is compared with the rounds of `plain` before and after it; what is printed is the
-median of those ratios, so that a machine that slows down in the middle is none of the guard's doing.
+median of those ratios, so that a machine that slows down meanwhile is none of the guard's doing.
 """
 
 from __future__ import annotations
