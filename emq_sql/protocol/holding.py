@@ -117,6 +117,22 @@ def stall(
     return _call(conn, query, leases, [_in_characters_of(conn, errors)], own)
 
 
+def note_refusals(
+    conn: psycopg.Connection[Any], schema: str, leases: Sequence[Lease], verbs: Sequence[str],
+    ago: Sequence[timedelta], *, again: bool = False,
+) -> int:  # fmt: skip
+    """Put on record that these calls were refused, so long ago, in transactions that were rolled
+    back; answers how many. `again` says that the answer to a first try was lost: what is on record
+    of it is not recorded twice.
+    """
+    query = f"select {schema}.note_refusals(%s::uuid[], %s::bigint[], %s, %s::interval[], %s)"
+    ids, fences = [lease.id for lease in leases], [lease.fence for lease in leases]
+    with named(own_transaction=True), cursor(conn) as c:
+        row = c.execute(query.encode(), [ids, fences, list(verbs), list(ago), again]).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
 def guard(conn: psycopg.Connection[Any], schema: str, lease: Lease) -> None:
     """Hold the ownership of a job to the end of the transaction; raises LeaseLost if stale."""
     with named(), cursor(conn) as c:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
-from queue import SimpleQueue
 from time import monotonic
 from typing import Literal
 from uuid import UUID
@@ -21,7 +20,7 @@ from uuid import UUID
 from emq_sql.job import KeepAnswer
 from emq_sql.rules.lease import lapses_at
 from emq_sql.worker.entry import Ask, Entry, Hands, IsOpen
-from emq_sql.worker.notes import Note
+from emq_sql.worker.notes import Note, Notes
 from emq_sql.worker.pauses import Pauses
 
 Waiter = Literal["keeper", "watch"]
@@ -40,7 +39,7 @@ class Held:
 
     def __init__(self) -> None:
         self.pauses = Pauses()
-        self.refusals: SimpleQueue[Note] = SimpleQueue()  # met by handlers, to be put on record
+        self.refusals = Notes()  # met by handlers, to be put on record
         # The lock itself, and not the condition, is what `with` takes: an exception that is sent to
         # a handler's thread from outside can then not strike between the lock and the block.
         self._lock = threading.RLock()

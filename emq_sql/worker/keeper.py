@@ -213,6 +213,7 @@ class Keeper:
         self._held.extended(entries, answers, sent, ask)
         for entry, answer in zip(entries, answers, strict=True):
             if answer in {"lost", "cancelled"} and not self._completed(entry):
+                self._pulse.refuses("keeper", "extend")
                 self._gone(entry, answer)
         self._note_pauses(paused, sent)
 

@@ -17,6 +17,7 @@ DATABASE_PATIENCE = 300.0
 
 MOST_UNKNOWN = 50  # names of unknown tasks that are remembered; anybody may enqueue any name
 OTHERS = "(others)"
+USUALLY_REFUSED = ("complete", "extend", "guard")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class Reading:
     used: int
     held: int
     unknown: dict[str, int]
+    refused: dict[str, int]
 
 
 @dataclass(slots=True)
@@ -71,6 +73,7 @@ class Pulse:
         self._claimed_at: float | None = None
         self._work = _Work()
         self._unknown: dict[str, int] = {}
+        self._refused: dict[LoopName, dict[str, int]] = {}
         self._draining = False
         self._keeping = True
         self._bell = False
@@ -135,6 +138,11 @@ class Pulse:
             task = OTHERS
         self._unknown = {**known, task: known.get(task, 0) + 1}
 
+    def refuses(self, loop: LoopName, verb: str, n: int = 1) -> None:
+        """The database has refused such a call as stale; `loop` is whose thread says so."""
+        known = self._refused.get(loop, {})
+        self._refused[loop] = {**known, verb: known.get(verb, 0) + n}
+
     def drains(self) -> None:
         """Nothing more is claimed from here on."""
         self._draining = True
@@ -168,6 +176,7 @@ class Pulse:
             used=work.used,
             held=work.held,
             unknown=dict(self._unknown),
+            refused=_sums(self._refused),
         )
 
     def _moves(self, loop: LoopName, now: float, due: float) -> None:
@@ -175,3 +184,11 @@ class Pulse:
 
     def _of(self, loop: LoopName, now: float) -> Said:
         return self._loops.get(loop) or Said(now, now)
+
+
+def _sums(counts: dict[LoopName, dict[str, int]]) -> dict[str, int]:
+    sums = dict.fromkeys(USUALLY_REFUSED, 0)
+    for of_loop in list(counts.values()):
+        for verb, n in of_loop.items():
+            sums[verb] = sums.get(verb, 0) + n
+    return sums

@@ -28,6 +28,7 @@ from emq_sql.worker.endings import (
     in_short,
 )
 from emq_sql.worker.held import Held
+from emq_sql.worker.pulse import Pulse
 from emq_sql.worker.records import about
 
 log = logging.getLogger("emq_sql.worker")
@@ -35,6 +36,7 @@ log = logging.getLogger("emq_sql.worker")
 _HANDS_PAUSE = 0.005
 _BUSY_FIRST = 0.01
 _BUSY_LONGEST = 1.0
+_VERBS = {Failed: "fail", Snoozed: "snooze", Released: "release", Stalled: "stall"}
 _PutBack = Callable[[psycopg.Connection[Any], str, list[Any]], list[PutBackAnswer]]
 
 
@@ -45,10 +47,11 @@ class Settler:
     it is asked first what became of the job, since a repeat would be recorded as stale.
     """
 
-    def __init__(self, link: Link, schema: str, held: Held) -> None:
+    def __init__(self, link: Link, schema: str, held: Held, pulse: Pulse) -> None:
         self._link = link
         self._schema = schema
         self._held = held
+        self._pulse = pulse
         self._waiting: list[Settlement] = []
         self.refusals = 0  # calls refused as a whole, so far
 
@@ -275,6 +278,7 @@ class Settler:
         entry = settlement.entry
         if entry.completing and self._outcome(settlement) == "completed":
             return  # its handler's transaction committed after all
+        self._pulse.refuses("main", _VERBS.get(type(settlement.ending), "complete"))
         late = monotonic() - self._held.deadline(entry)
         past = f"{late:.1f} s after" if late > 0 else f"{-late:.1f} s before"
         # The loss itself may have been said already, when the handler was told to stop.

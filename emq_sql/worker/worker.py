@@ -35,6 +35,7 @@ from emq_sql.worker.loops import Loop
 from emq_sql.worker.presence import Presence
 from emq_sql.worker.pulse import Pulse
 from emq_sql.worker.records import about
+from emq_sql.worker.refusals import Refusals
 from emq_sql.worker.settings import WorkerSettings
 from emq_sql.worker.settling import Settler
 from emq_sql.worker.trying import Trying
@@ -85,6 +86,9 @@ class Worker:
         self._executor = (make_executor or self._in_process)(self._held, self._ended)
         self._claimer = Claimer(settings, schema, handlers)
         self._unknown = Unknown(self.pulse)
+        notes = self._held.refusals
+        self._refusals = Refusals(self._link, schema, notes, self.pulse)
+        notes.heard = lambda: self._inbox.put(None)
         chances = Chances(self._link, schema)
         self._alone = Alone(self._held, self._executor, burst=settings.burst)
         self._intake = Intake(
@@ -150,7 +154,7 @@ class Worker:
         Raises Refused or a SchemaError when the server keeps refusing the claims, LoopFailed when a
         control loop cannot be kept alive; the jobs held by then are released first.
         """
-        self._settler = Settler(self._link, self._schema, self._held)
+        self._settler = Settler(self._link, self._schema, self._held, self.pulse)
         keeper_link = Link(
             self._connect, f"emq keep {self.name}", around=lambda: self.pulse.asking("keeper")
         )
@@ -192,7 +196,8 @@ class Worker:
         return self._settings.burst and idle and self._claimer.all_empty
 
     def _idle(self) -> bool:
-        return not (len(self._held) or len(self._settler) or self._claimer.doubts)
+        told = not (len(self._settler) or len(self._refusals))
+        return told and not (len(self._held) or self._claimer.doubts)
 
     def _read_inbox(self, until: float | None) -> None:
         pause = self._pause(until)
@@ -225,7 +230,8 @@ class Worker:
     def _pause(self, until: float | None) -> float:
         now = monotonic()
         claiming = self._free() > 0
-        due = min(self._settler.next_due(), self._claimer.next_due(claiming=claiming))
+        due = min(self._settler.next_due(), self._refusals.next_due())
+        due = min(due, self._claimer.next_due(claiming=claiming))
         due = max(min(due, self._alone.not_before() or due), self._trying.again_at)
         if until is not None:
             due = min(due, until)
@@ -254,6 +260,7 @@ class Worker:
         finally:
             self._settler.put_down(batch)
         self._settler.settle_others(now)
+        self._refusals.send(now)
 
     def _free(self, completing: int = 0) -> int:
         """How many jobs may be claimed. Finished ones count until they are settled, unless an open
@@ -335,6 +342,7 @@ class Worker:
         while not self._idle() and monotonic() < until:
             self._read_inbox(until)
             self._trying.quietly(self._turn)
+        self._refusals.give_up()
         for entry in self._held.entries():
             extra = about(entry.claimed)
             log.error("%s could not be released; its lease ends by itself", entry, extra=extra)

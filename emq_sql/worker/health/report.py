@@ -80,6 +80,7 @@ class Report:
             "last_claim_seconds": _since(reading.claimed_at, now),
             "bell_heard": reading.bell,
             "unknown_tasks": reading.unknown,
+            "refusals": reading.refused,
             "connections_at_most": facts.connections,
             "loops": {
                 name: {

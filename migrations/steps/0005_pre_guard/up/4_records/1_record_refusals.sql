@@ -2,8 +2,9 @@
 --   claim: its task, queue, worker, attempts; `late`, how long its lease had been over (null: the claim
 --   ended before its lease did, or its rows are kept no more); `overlap`, for how long the next attempt
 --   had been running by then, at most until that attempt's own end (null: the job was not claimed
---   again, or nobody knows such a claim). An extension that comes after its own holder has settled the
---   job is none: the two met on their way. Never raises, whatever the ids and fences are.
+--   again, or nobody knows such a claim). No refusal is an extension that comes after its own holder has
+--   settled the job (the two met on their way), nor a completion repeated under the fence that
+--   completed it. Never raises, whatever the ids and fences are. Answers how many.
 -- Parameters: p_ids, p_fences, p_verbs in step; p_at when, null for now.
 -- Locks: none on the ledger; ACCESS SHARE on the partitions from a day before the oldest id to an hour
 --   from now: EXECUTE plans at each call, so pruning happens at planning (see archived.sql).
@@ -11,7 +12,7 @@
 --   minted: `since` prunes as the statement runs, so one old id among many costs only itself.
 create function emq.record_refusals(
   p_ids uuid[], p_fences bigint[], p_verbs text[], p_at timestamptz[]
-) returns void
+) returns int
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -19,6 +20,7 @@ set plan_cache_mode = force_generic_plan set jit = off
 as $$
 declare
   v_from timestamptz;
+  n int;
 begin
   select min(emq.id_time(u)) - interval '1 day' into v_from from unnest(p_ids) u;
   execute $q$
@@ -37,13 +39,12 @@ begin
              on true
       left join lateral (select y.task, y.queue from emq.job y where y.id = k.id offset 0) j on true
       left join lateral (
-        select e.queue, e.worker, e.lease_deadline, e.ended_at,
-               e.how in ('failed', 'timed out', 'snoozed') as settled
+        select e.queue, e.worker, e.lease_deadline, e.ended_at, e.how
           from emq.attempt e
          where e.id = k.id and e.fence = k.fence
            and e.ended_at >= $5 and e.ended_at >= k.since and e.ended_at < $6
         union all
-        select e.queue, e.worker, e.lease_deadline, e.finished_at, true from emq.archive e
+        select e.queue, e.worker, e.lease_deadline, e.finished_at, 'completed' from emq.archive e
          where e.id = k.id and e.fence = k.fence
            and e.finished_at >= $5 and e.finished_at >= k.since and e.finished_at < $6
          limit 1) t on true
@@ -60,7 +61,11 @@ begin
                  where e.id = k.id and e.attempts > k.fence >> 40 and e.claimed_at is not null
                    and e.finished_at >= $5 and e.finished_at >= k.since and e.finished_at < $6
                ) y order by y.attempts limit 1) n on true
-     where not (k.verb = 'extend' and coalesce(t.settled, false))
+     where t.how is null
+        or not (k.verb = 'extend' and t.how in ('completed', 'failed', 'timed out', 'snoozed')
+                or k.verb = 'complete' and t.how = 'completed')
   $q$ using p_ids, p_fences, p_verbs, p_at, v_from, clock_timestamp() + interval '1 hour';
+  get diagnostics n = row_count;
+  return n;
 end $$;
 revoke all on function emq.record_refusals from public;

@@ -36,7 +36,6 @@ begin
   if v_ids is null then
     return 0;
   end if;
-  perform emq.record_refusals(v_ids, v_fences, v_verbs, v_at);
-  return cardinality(v_ids);
+  return emq.record_refusals(v_ids, v_fences, v_verbs, v_at);
 end $$;
 revoke all on function emq.note_refusals from public;
