@@ -34,6 +34,7 @@ COMMANDS = {
     "queue": "emq_sql.cli.settings:queue",
     "queues": "emq_sql.cli.looking:queues",
     "reap": "emq_sql.cli.steering:reap",
+    "refusals": "emq_sql.cli.refusals:refusals",
     "release-worker": "emq_sql.cli.ending:release_worker",
     "replay": "emq_sql.cli.replaying:replay",
     "resume": "emq_sql.cli.steering:resume",

@@ -62,7 +62,9 @@ def ledger_settings() -> None:
 @database_options
 @json_option
 def show_ledger(dsn: str | None, schema: str, as_json: bool) -> None:
-    """How long history and audit are kept, and whether a day must be exported before it goes."""
+    """How long history, audit and keys of the inbox are kept, and whether a day must be exported
+    before it goes.
+    """
     with ledger_of(dsn, schema) as (conn, where):
         _show(settings.ledger(conn, where), as_json=as_json)
 

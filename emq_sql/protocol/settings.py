@@ -21,7 +21,7 @@ select coalesce(q.paused, false) as paused, coalesce(q.lease, '30 s') as lease,
        q.unknown_after, q.quarantine, q.quarantine_after, q.on_dead, q.on_dead_queue
   from (select %s as name) n left join {schema}.queue q on q.name = n.name
 """
-_LEDGER = "select retention, audit_retention, export_first from {schema}.meta"
+_LEDGER = "select retention, audit_retention, inbox_retention, export_first from {schema}.meta"
 
 
 def queue(conn: psycopg.Connection[Any], schema: str, name: str) -> dict[str, Any]:

@@ -31,6 +31,7 @@ QUEUE: Kinds = {
 LEDGER: Kinds = {
     "retention": "duration",
     "audit_retention": "duration",
+    "inbox_retention": "duration",
     "export_first": "yes or no",
 }
 RESET = "none"
