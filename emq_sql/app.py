@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, Unpack, overload
+from typing import Any, Unpack
 from uuid import UUID
 
 import psycopg
@@ -16,36 +16,21 @@ from sqlalchemy.engine import URL, Engine
 from emq_sql.dead_letters import DeadLetters
 from emq_sql.doorbell import Doorbell
 from emq_sql.effects.guards import own_commits
-from emq_sql.errors import Ambiguous, BadSetting, Retryable, UnknownTask
+from emq_sql.errors import Ambiguous, BadSetting, Retryable
 from emq_sql.job import Enqueued, NewJob, Reaped
 from emq_sql.protocol import adapt, connecting, enqueueing, reading, settings, troubles, upkeep
+from emq_sql.registering import Registry
 from emq_sql.rules import ids, names
-from emq_sql.rules.backoff import Policy, as_backoff
-from emq_sql.rules.durations import duration
 from emq_sql.rules.payload import PAYLOAD_LIMIT
-from emq_sql.rules.permanence import Exceptions, permanent_classes
 from emq_sql.rules.settings import QueueSettings
 from emq_sql.rules.settings import checked as checked_settings
-from emq_sql.tasks import (
-    Duration,
-    Options,
-    Prepared,
-    Task,
-    checked_budget,
-    checked_lease,
-    checked_priority,
-    function_name,
-)
-from emq_sql.worker.handler import Handler
-
-P = ParamSpec("P")
-R = TypeVar("R")
+from emq_sql.tasks import Prepared
 
 _TRIES = 4
 _LARGEST_LIMIT = 64 * 1024 * 1024
 
 
-class EMQ:
+class EMQ(Registry):
     """One ledger and the tasks that run on it.
 
     `database` is a URL, a libpq DSN or an Engine on psycopg 3; left out, it is EMQ_DSN when first
@@ -66,6 +51,7 @@ class EMQ:
         listen_dsn: str | URL | Engine | None = None,
         bell: bool = True,
     ) -> None:
+        super().__init__()
         self.schema = names.schema_name(schema)
         self.environment = environment
         self.bell = bell
@@ -73,7 +59,6 @@ class EMQ:
         self._doorbell = Doorbell(lambda: self.engine, self.schema)
         self._payload_limit = _checked_limit(payload_limit)
         self._engine = None if database is None else connecting.engine_for(database)
-        self._tasks: dict[str, Task[..., Any]] = {}
         self.dead_letters = DeadLetters(self.connection, self.schema, rings=bell)
 
     @property
@@ -99,127 +84,6 @@ class EMQ:
     def payload_limit(self) -> int:
         """The largest payload, in bytes of UTF-8."""
         return self._payload_limit
-
-    @property
-    def tasks(self) -> Mapping[str, Task[..., Any]]:
-        """The registered tasks by name."""
-        return dict(self._tasks)
-
-    @property
-    def handlers(self) -> Mapping[str, Handler]:
-        """What a worker needs of the registered tasks."""
-        return {name: task.handler for name, task in self._tasks.items()}
-
-    @overload
-    def task(self, function: Callable[P, R], /) -> Task[P, R]: ...
-
-    @overload
-    def task(
-        self,
-        /,
-        *,
-        name: str | None = None,
-        queue: str = "default",
-        priority: int = 2,
-        max_attempts: int | None = None,
-        lease: Duration | None = None,
-        timeout: Duration | None = None,
-        expires: Duration | None = None,
-        backoff: Policy | None = None,
-        permanent: Exceptions = (),
-        cancel_sql: bool = False,
-        takes_context: Literal[False] = False,
-    ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
-
-    @overload
-    def task(
-        self,
-        /,
-        *,
-        takes_context: Literal[True],
-        name: str | None = None,
-        queue: str = "default",
-        priority: int = 2,
-        max_attempts: int | None = None,
-        lease: Duration | None = None,
-        timeout: Duration | None = None,
-        expires: Duration | None = None,
-        backoff: Policy | None = None,
-        permanent: Exceptions = (),
-        cancel_sql: bool = False,
-    ) -> Callable[[Callable[Concatenate[Any, P], R]], Task[P, R]]: ...
-
-    def task(
-        self,
-        function: Callable[..., Any] | None = None,
-        /,
-        *,
-        name: str | None = None,
-        queue: str = "default",
-        priority: int = 2,
-        max_attempts: int | None = None,
-        lease: Duration | None = None,
-        timeout: Duration | None = None,
-        expires: Duration | None = None,
-        backoff: Policy | None = None,
-        permanent: Exceptions = (),
-        cancel_sql: bool = False,
-        takes_context: bool = False,
-    ) -> Any:
-        """Register a function as a task; its jobs carry these defaults.
-
-        `name` is the function's own when left out (without its module, so that moving a file
-        strands no job). `max_attempts` limits failures and lost leases together, `lease` is how
-        long a worker may be silent, `timeout` how long one run may take; durations are seconds or
-        timedelta. Past `expires` after it was due a job is not begun any more. `backoff` is a
-        Backoff, a function of the failures, or constant seconds; what is raised of the classes in
-        `permanent` is not tried again, nor is `Permanent`. With `takes_context` the function gets a
-        Job as its first argument. With `cancel_sql` an operator's cancel also cancels the SQL that
-        it has under way (direct connections of SQLAlchemy with psycopg). Raises BadInput.
-        """
-        options = Options(
-            queue=names.queue_name(queue),
-            priority=checked_priority(priority),
-            max_attempts=None if max_attempts is None else checked_budget(max_attempts),
-            lease=None if lease is None else checked_lease(lease),
-            expires=None if expires is None else duration(expires, "expires"),
-        )
-        limit = None if timeout is None else duration(timeout, "timeout")
-        policy = None if backoff is None else as_backoff(backoff)
-        hopeless = permanent_classes(permanent)
-
-        def register(function: Callable[..., Any]) -> Task[..., Any]:
-            if isinstance(function, Task):  # another application's task: the same function
-                function = function.handler.function
-            called = function_name(function) if name is None else names.task_name(name)
-            handler = Handler(
-                called, function, takes_context, limit, policy, hopeless, cancel_sql=cancel_sql
-            )
-            return self._register(Task(self, handler, options))
-
-        return register if function is None else register(function)
-
-    def _register(self, task: Task[..., Any]) -> Task[..., Any]:
-        there = self._tasks.get(task.name)
-        if there is not None and there.handler.function is not task.handler.function:
-            one, two = there.handler.function, task.handler.function
-            raise BadSetting(
-                f"Two tasks are named {task.name!r}: {one.__module__}.{one.__qualname__} and"
-                f" {two.__module__}.{two.__qualname__}.",
-                hint="Give one of them another name: @emq.task(name=...).",
-            )
-        self._tasks[task.name] = task
-        return task
-
-    def get_task(self, name: str) -> Task[..., Any]:
-        """The task of this name; raises UnknownTask."""
-        try:
-            return self._tasks[name]
-        except KeyError:
-            known = ", ".join(sorted(self._tasks)) or "none"
-            raise UnknownTask(
-                f"No task is named {name!r}.", hint=f"Registered here: {known}."
-            ) from None
 
     def enqueue_many(
         self, jobs: Iterable[Prepared], *, session: object | None = None

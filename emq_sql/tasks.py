@@ -227,9 +227,9 @@ class Task(Generic[P, R]):
 
     def check_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Raise BadPayload when the function could not be called with these arguments."""
-        context = (None,) if self.handler.takes_context else ()
+        leading = (None for _ in range(self.handler.leading))
         try:
-            self._signature.bind(*context, *args, **kwargs)
+            self._signature.bind(*leading, *args, **kwargs)
         except TypeError as error:
             raise BadPayload(
                 f"Task {self.name} cannot be called with these arguments: {error}.",
@@ -282,15 +282,29 @@ def signature(handler: Handler) -> inspect.Signature:
             f"Task {handler.task}: Python cannot tell which arguments its function takes.",
             hint="Wrap it in a function of yours.",
         ) from None
-    if handler.takes_context:
-        try:
-            found.bind_partial(None)
-        except TypeError:
-            raise BadSetting(
-                f"Task {handler.task} takes the context, and its function has no argument for it.",
-                hint="Give it a first parameter for the Job.",
-            ) from None
+    if handler.transaction is not None and handler.is_async:
+        raise BadSetting(
+            f"Task {handler.task} is a coroutine, and a transaction was wanted around it.",
+            hint="Leave transaction out, and use `async with job.atransaction(...)` in it.",
+        )
+    if handler.leading:
+        _must_take(found, handler)
     return found
+
+
+def _must_take(found: inspect.Signature, handler: Handler) -> None:
+    try:
+        found.bind_partial(*(None for _ in range(handler.leading)))
+    except TypeError:
+        what, parameters = "the context", "a first parameter for the Job"
+        if handler.transaction is not None:
+            also = handler.takes_context
+            what = "the context and a transaction" if also else "a transaction"
+            parameters = "parameters for the Job and its handle" if also else "one for its handle"
+        raise BadSetting(
+            f"Task {handler.task} takes {what}, and its function has no argument for it.",
+            hint=f"Give it {parameters}.",
+        ) from None
 
 
 def _keywords(row: object) -> dict[str, Any]:

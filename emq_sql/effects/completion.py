@@ -6,7 +6,7 @@ import time
 
 from sqlalchemy.engine import Connection
 
-from emq_sql.errors import LeaseBusy, UnsupportedHandle
+from emq_sql.errors import EmqError, LeaseBusy, UnsupportedHandle
 from emq_sql.job import End, Lease, SettleAnswer
 from emq_sql.protocol import settling
 from emq_sql.protocol.adapt import commits_by_itself, driver_connection
@@ -62,6 +62,14 @@ def must_be_in_transaction(handle: object) -> None:
             "This connection is in autocommit: what is done here would be committed on its own.",
             hint="Use it inside `with connection.transaction():`, or a session's transaction.",
         )
+
+
+def driver_in(handle: object) -> object | None:
+    """The psycopg connection under a Session, a Connection, or itself; None for any other thing."""
+    try:
+        return driver_connection(handle)
+    except EmqError:
+        return None
 
 
 def busy(lease: Lease) -> LeaseBusy:

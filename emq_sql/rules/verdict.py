@@ -72,13 +72,36 @@ def raised(
     text = error_text(error)
     if reason == "permanent":
         return Failed(text, timedelta(0), headline(error), reason)
+    return _waiting(text, headline(error), failures, policy, rng, reason)
+
+
+def wanted(
+    error: object, wait: timedelta | None, failures: int, policy: Policy | None, rng: random.Random
+) -> Failed:
+    """The verdict on a handler that wants another try, after `wait`, or as after an exception.
+
+    `error` is an exception, a text, or None. Never raises.
+    """
+    if isinstance(error, BaseException):
+        text, line = error_text(error), headline(error)
+    else:
+        said = storable("The handler wanted another try." if error is None else str(error))
+        text, line = shortened(said, ERROR_LIMIT), first_line(said)
+    if wait is not None:
+        return Failed(text, wait, line)
+    return _waiting(text, line, failures, policy, rng, "exception")
+
+
+def _waiting(
+    text: str, line: str, failures: int, policy: Policy | None, rng: random.Random, reason: Reason
+) -> Failed:
     try:
         wait = delay(policy, failures + 1, rng)
     except BaseException as trouble:  # noqa: BLE001 - the function is the application's own
         wait = delay(DEFAULT, failures + 1, rng)
         note = storable(f"The backoff raised {_summary(trouble)[:300]}; the default one is used.\n")
         text = note + shortened(text, ERROR_LIMIT - len(note.encode()))
-    return Failed(text, wait, headline(error), reason)
+    return Failed(text, wait, line, reason)
 
 
 def gave_up(what: str, reason: Reason, delay: timedelta = timedelta(0)) -> Failed:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import Literal, Protocol
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from typing import Any, Literal, Protocol
 
-from emq_sql.job import Lease, Outcome
-from emq_sql.rules.verdict import Failed
-from emq_sql.worker.snoozing import Snoozed
+from emq_sql.job import End, Lease, Outcome, SettleAnswer
 
 Kind = Literal["session", "connection", "psycopg"]
 
@@ -30,19 +28,32 @@ class Effects(Protocol):
     def guard(self, handle: object, lease: Lease) -> None:
         """Hold the ownership to the end of the transaction of `handle`; raises LeaseLost."""
 
-    def complete(self, handle: object, lease: Lease, result: object) -> None:
-        """Complete in the transaction of `handle`; raises LeaseLost."""
+    def settle(
+        self, handle: object, lease: Lease, end: End, *, last: bool
+    ) -> tuple[SettleAnswer, Any]:
+        """End the run in the transaction of `handle`, which is committed next if `last`: where that
+        brings the job, and the connection as its driver has it. Raises LeaseLost.
+        """
 
-    def put_back(self, handle: object, lease: Lease, ending: Failed | Snoozed) -> None:
-        """Retry or snooze in the transaction of `handle`; raises LeaseLost."""
+    async def asettle(self, handle: object, lease: Lease, end: End) -> tuple[SettleAnswer, Any]:
+        """The same in an AsyncSession, which is committed next."""
 
     def transaction(self, source: object, kind: Kind) -> AbstractContextManager[object]:
         """A session or connection of `source` (None: the ledger's own engine) in a transaction that
         is committed at the end of the block, or rolled back when it raises.
         """
 
+    def atransaction(self, source: object) -> AbstractAsyncContextManager[object]:
+        """An AsyncSession of `source` in such a transaction."""
+
+    def are_one(self, one: object, other: object) -> bool:
+        """Whether two handles are of the same connection."""
+
     def once(self, handle: object, lease: Lease, key: str) -> bool:
         """Whether this transaction is the first with this key."""
+
+    async def aonce(self, handle: object, lease: Lease, key: str) -> bool:
+        """The same in an AsyncSession or AsyncConnection."""
 
     def outcome(self, lease: Lease) -> Outcome:
         """What became of this claim, on a connection of its own."""

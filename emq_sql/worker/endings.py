@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from emq_sql.job import Decided, SettleAnswer, Verb
 from emq_sql.rules.verdict import Completed, Failed, first_line
 from emq_sql.worker.entry import Entry
 from emq_sql.worker.snoozing import Snoozed
 
 __all__ = [
     "CompletedByHandler", "Ending", "RefusedInHandler", "Released", "Settlement", "Snoozed",
-    "Stalled", "in_short",
+    "Stalled", "in_short", "is_own_end",
 ]  # fmt: skip
 
 
@@ -28,13 +29,16 @@ class Stalled:
 
 @dataclass(frozen=True, slots=True)
 class CompletedByHandler:
-    """The handler completed it in its own transaction, which may not have committed.
+    """The handler completed it, or put it back (`verb`), in its own transaction.
 
-    `failed` counts if it has not; `raised` says that the handler raised after it.
+    `committed` is where that has brought the job; None when it is not known whether it committed:
+    then `failed` counts if it has not. `raised` says that the handler raised after it.
     """
 
     failed: Failed
     raised: bool
+    verb: Verb = "complete"
+    committed: SettleAnswer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,15 @@ def in_short(ending: Ending) -> str:
     if isinstance(ending, Failed) and ending.headline:
         return ending.headline
     return first_line(ending.error) if isinstance(ending, (Failed, Stalled)) else ""
+
+
+def is_own_end(outcome: Decided, verb: Verb) -> bool:
+    """Whether a claim has ended by its own holder's doing, who did `verb`: nothing was lost then.
+
+    A dead letter may be the end of many things. That of a job whose handler wanted another try is
+    taken for that of its budget.
+    """
+    return outcome in {"completed", "handed back"} or (outcome == "dead" and verb == "retry")
 
 
 @dataclass(slots=True, eq=False)

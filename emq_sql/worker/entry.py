@@ -12,7 +12,7 @@ from typing import Any, Literal
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from emq_sql.job import Claimed, KeepAnswer, Lease
+from emq_sql.job import Claimed, KeepAnswer, Lease, Verb
 from emq_sql.rules.lease import extend_interval, lapses_at, next_due
 from emq_sql.rules.printable import on_one_line
 from emq_sql.worker.cancellation import Cancellation
@@ -36,13 +36,19 @@ class Ask:
     answer: Future[KeepAnswer] = field(default_factory=_unanswered)
 
 
-def own_transaction(connection: psycopg.Connection[Any]) -> IsOpen:
-    """Whether the transaction on this connection seems not to have ended; keeps no hold of it."""
+def own_transaction(connection: Any) -> IsOpen:
+    """Whether the transaction on this connection of psycopg's or asyncpg's seems not to have ended;
+    keeps no hold of it.
+    """
     known = weakref.ref(connection)
 
     def is_open() -> bool:
         alive = known()
-        return alive is not None and alive.info.transaction_status in {
+        if alive is None:
+            return False
+        if not isinstance(alive, psycopg.Connection | psycopg.AsyncConnection):
+            return not alive.is_closed() and bool(alive.is_in_transaction())
+        return alive.info.transaction_status in {
             TransactionStatus.INTRANS,
             TransactionStatus.ACTIVE,
         }
@@ -61,7 +67,8 @@ class Entry:
     __slots__ = (
         "ask", "busy_until", "cancelled", "claimed", "completing", "decided", "extended_at",
         "handler", "hands", "hands_since", "interval", "known_at", "lapsed", "lapses",
-        "lease_deadline", "lost", "own", "refused", "timeout_at",
+        "lease_deadline", "lost", "own", "refused", "settled", "timeout_at",
+        "verb",
     )  # fmt: skip
 
     def __init__(
@@ -83,8 +90,10 @@ class Entry:
         self.hands_since = 0.0
         self.cancelled = Cancellation()
         self.decided = False  # how it ends is settled, whatever the handler does from now on
-        self.completing = False  # the handler completed it in a transaction of its own
+        self.completing = False  # the handler completed it, or put it back, in its own transaction
+        self.verb: Verb = "complete"  # what it did there
         self.own: IsOpen | None = None  # whether that transaction is still open
+        self.settled = False  # that transaction is known to have committed
         self.refused = False  # the server refused that completion
         self.lapsed = False  # no extension came in time
         self.lost = False  # the server said that the fence is stale

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from emq_sql.rules.backoff import Policy
+from emq_sql.worker.effects import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,9 @@ class Handler:
     `takes_context` puts the `Job` in front of its arguments. Past `timeout` the run counts as a
     failure. `backoff` says how long a failed job waits; None is the usual curve. What it raises of
     the classes in `permanent` is not tried again. Without `guard` its commits are not guarded.
-    With `cancel_sql` an operator's cancel also cancels the SQL that it has under way.
+    With `cancel_sql` an operator's cancel also cancels the SQL that it has under way. With a
+    `transaction` it is called in one that ends its run, with a handle of that kind in front of its
+    arguments, after the Job; what it returns is the result.
     """
 
     task: str
@@ -30,6 +33,12 @@ class Handler:
     permanent: tuple[type[Exception], ...] = ()
     guard: bool = True
     cancel_sql: bool = False
+    transaction: Kind | None = None
+
+    @property
+    def leading(self) -> int:
+        """How many arguments it gets that are no job's."""
+        return self.takes_context + (self.transaction is not None)
 
     @property
     def is_async(self) -> bool:

@@ -17,7 +17,7 @@ from time import monotonic
 from typing import Literal
 from uuid import UUID
 
-from emq_sql.job import KeepAnswer
+from emq_sql.job import KeepAnswer, Verb
 from emq_sql.rules.lease import lapses_at
 from emq_sql.worker.entry import Ask, Entry, Hands, IsOpen
 from emq_sql.worker.notes import Note, Notes
@@ -230,6 +230,14 @@ class Held:
             entry.busy_until = now + _pause(entry)
             return True
 
+    def undecided(self, entry: Entry, now: float) -> None:
+        """Its transaction is open on the server although its connection is lost: as in `extended`,
+        nobody else can take the row meanwhile.
+        """
+        with self._lock:
+            entry.busy_until = now + _pause(entry)
+            entry.lapses = max(entry.lapses, lapses_at(now, entry.lease.lease))
+
     def rolled_back(self, entry: Entry) -> None:
         """Its completion was not committed: it is held like any other."""
         with self._lock:
@@ -308,11 +316,20 @@ class Held:
             rung, self._rung = self._rung, []
             return rung
 
-    def completed(self, entry: Entry, own: IsOpen) -> None:
-        """The handler's completion was taken; `own` says whether its transaction is still open."""
+    def completed(self, entry: Entry, own: IsOpen, verb: Verb = "complete") -> None:
+        """The handler ended its run; `own` says whether its transaction for it is still open."""
         with self._lock:
             entry.completing = True
+            entry.verb = verb
             entry.own = own
+
+    def settled(self, entry: Entry) -> None:
+        """That transaction is known to have committed: nothing is left to extend, or to ask."""
+        with self._lock:
+            entry.settled = True
+            entry.own = None
+            entry.lost = True
+            _answer(entry, "lost")
 
     def refused(self, entry: Entry) -> None:
         """The handler's own completion was refused as stale, in its transaction."""

@@ -12,11 +12,11 @@ import psycopg
 
 from emq_sql.crashpoints import crash_point
 from emq_sql.errors import EmqError, Refused, SchemaError
-from emq_sql.job import KeepAnswer, Outcome
-from emq_sql.protocol import holding
+from emq_sql.job import Decided, KeepAnswer
+from emq_sql.protocol import holding, settling
 from emq_sql.protocol.link import Link
 from emq_sql.protocol.patience import Patience
-from emq_sql.worker.endings import Ending
+from emq_sql.worker.endings import Ending, is_own_end
 from emq_sql.worker.entry import Ask, Entry
 from emq_sql.worker.held import Held
 from emq_sql.worker.pulse import Pulse
@@ -185,18 +185,20 @@ class Keeper:
         if self._held.may_wait(entry, monotonic()):
             return False
         outcome = self._outcome(entry)
+        if outcome == "busy":
+            self._held.undecided(entry, monotonic())
+            return False
         if outcome == "yours":
             self._held.rolled_back(entry)
             return True
         self._held.ended(entry)
-        if outcome != "completed":
+        if not is_own_end(outcome, entry.verb):
             self._gone(entry, "cancelled" if outcome == "cancelled" else "lost")
         return False
 
-    def _outcome(self, entry: Entry) -> Outcome:
+    def _outcome(self, entry: Entry) -> Decided:
         return self._link.call(
-            lambda conn: holding.outcome(conn, self._schema, entry.lease.id, entry.lease.fence),
-            _limit([entry]),
+            lambda conn: settling.decided(conn, self._schema, entry.lease), _limit([entry])
         )
 
     def _extend(self, entries: Sequence[Entry], ask: Ask | None = None) -> None:
@@ -218,13 +220,13 @@ class Keeper:
         self._note_pauses(paused, sent)
 
     def _completed(self, entry: Entry) -> bool:
-        """Whether it was refused because its run had completed it while the extension was on its
-        way. Then nothing was lost.
+        """Whether it was refused because its run was settled while the extension was on its way.
+        Then nothing was lost.
         """
         if not (entry.completing or entry.decided):
             return False
         try:
-            return self._outcome(entry) == "completed"
+            return is_own_end(self._outcome(entry), entry.verb)
         except EmqError as error:
             log.debug("what became of %s is not known: %s", entry, error)
             return False

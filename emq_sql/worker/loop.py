@@ -77,7 +77,8 @@ class EventLoop:
 
         def begin(running: _Running) -> None:
             self._spawn(running, run, value, context)
-            if entry.decided or entry.lost:  # stopped after its thread had left it
+            gone = entry.lost and entry.cancelled.is_set()  # and not settled by its own handler
+            if entry.decided or gone:  # stopped after its thread had left it
                 self._cancel(running)
 
         self._add(_Running(entry, begin))

@@ -14,17 +14,18 @@ from types import GeneratorType, TracebackType
 from typing import Any, NoReturn
 
 from emq_sql.crashpoints import crash_point
-from emq_sql.errors import BadPayload, LeaseLost
+from emq_sql.errors import BadPayload, BadSetting, LeaseLost
 from emq_sql.rules import verdict
 from emq_sql.rules.payload import decode
 from emq_sql.rules.permanence import is_permanent
 from emq_sql.worker.context import Job
 from emq_sql.worker.current import running
-from emq_sql.worker.effects import Effects
+from emq_sql.worker.effects import Effects, Kind
 from emq_sql.worker.endings import CompletedByHandler, Ending, RefusedInHandler
 from emq_sql.worker.grip import Grip
 from emq_sql.worker.handler import Handler
 from emq_sql.worker.hooks import Hooks
+from emq_sql.worker.transacting import Transactions
 
 _OUR_FRAMES = str(Path(__file__).parent) + os.sep
 
@@ -51,10 +52,31 @@ class Run:
         guard = self._handler.guard
         self._effects.begin(claimed.lease, self._grip.note_refusal, guard=guard)
         args, kwargs = decode(claimed.payload)
-        if self._handler.takes_context:
-            args = (Job(self._grip, self._effects), *args)
         _must_fit(self._handler, args, kwargs)
+        own = Transactions(self._grip, self._effects)
+        if self._handler.takes_context:
+            args = (Job(self._grip, self._effects, own, self._handler.backoff), *args)
         crash_point("mid-handler")
+        if self._handler.transaction is None:
+            return self._function(args, kwargs)
+        return self._in_transaction(own, self._handler.transaction, args, kwargs)
+
+    def _in_transaction(
+        self, own: Transactions, kind: Kind, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> object:
+        context, rest = args[: self._handler.takes_context], args[self._handler.takes_context :]
+        with own.opened(None, kind) as handle:
+            value = self._function((*context, handle, *rest), kwargs)
+            if awaitable(value) is not None:
+                raise BadSetting(
+                    f"The handler of {self._handler.task!r} returned an awaitable out of its"
+                    " transaction, which would be committed before it has run.",
+                    hint="In a coroutine use `async with job.atransaction(...)`.",
+                )
+            own.returned(value)
+        return value
+
+    def _function(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         self._called = True
         trace, profile = sys.gettrace(), sys.getprofile()
         try:
@@ -123,7 +145,8 @@ class Run:
                 "The handler completed the job in its own transaction, which was not committed.",
                 hint="Commit the transaction before the handler returns.",
             )
-            return CompletedByHandler(self._failed(error, reason), raised=trouble is not None)
+            failed, raised = self._failed(error, reason), trouble is not None
+            return CompletedByHandler(failed, raised, self._grip.verb, self._grip.committed)
         if trouble is None and not self._grip.refused:
             return verdict.returned(value)
         error = trouble or LeaseLost("The handler's completion was refused, and it went on.")
@@ -163,7 +186,7 @@ def _must_fit(handler: Handler, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     except (TypeError, ValueError):  # some functions written in C have none
         return
     try:
-        signature.bind(*args, **kwargs)
+        signature.bind(*(None for _ in range(handler.leading)), *args, **kwargs)
     except TypeError as error:
         what = f"The arguments of this job do not fit the task {handler.task!r}: {error}."
         raise BadPayload(what, hint="Was it enqueued for another version of the task?") from None

@@ -12,8 +12,8 @@ import psycopg
 
 from emq_sql.crashpoints import crash_point
 from emq_sql.errors import BadInput, EmqError, Refused
-from emq_sql.job import Answer, Outcome, PutBackAnswer
-from emq_sql.protocol import holding
+from emq_sql.job import Answer, Decided, PutBackAnswer
+from emq_sql.protocol import holding, settling
 from emq_sql.protocol.link import Link
 from emq_sql.protocol.troubles import about_data
 from emq_sql.rules.payload import UNSTORABLE
@@ -26,6 +26,7 @@ from emq_sql.worker.endings import (
     Snoozed,
     Stalled,
     in_short,
+    is_own_end,
 )
 from emq_sql.worker.held import Held
 from emq_sql.worker.pulse import Pulse
@@ -195,6 +196,9 @@ class Settler:
             self._answered(settlement, "busy")
             return False
         outcome = self._outcome(settlement)
+        if outcome == "busy":
+            self._answered(settlement, "busy")
+            return False
         if outcome != "yours":
             self._close(settlement)  # the call whose answer was lost had committed
             return False
@@ -204,32 +208,45 @@ class Settler:
     def _settle_handlers_own(self, settlement: Settlement) -> None:
         entry, ending = settlement.entry, settlement.ending
         assert isinstance(ending, (CompletedByHandler, RefusedInHandler))
-        outcome, extra = self._outcome(settlement), about(entry.claimed)
-        if outcome == "completed":
-            crash_point("after-complete")
-            if isinstance(ending, CompletedByHandler) and ending.raised:
-                raised = in_short(ending.failed)
-                log.warning(
-                    "%s had completed when its handler raised: %s", entry, raised, extra=extra
-                )
-            self._close(settlement)
+        if isinstance(ending, CompletedByHandler):
+            if ending.committed is not None:
+                self._settled_by_handler(settlement, ending, dead=ending.committed == "dead")
+                return
+            outcome = self._outcome(settlement)
+            if is_own_end(outcome, ending.verb):
+                self._settled_by_handler(settlement, ending, dead=outcome == "dead")
+                return
+        else:
+            outcome = self._outcome(settlement)
+        if outcome == "busy":
+            self._answered(settlement, "busy")
         elif outcome == "yours":
             # Not committed: rolled back, or still open, and then the row is busy until it is known.
             settlement.ending = ending.failed
         else:
-            # The fence is stale for good, so this can only be refused. The refusal in the handler's
-            # transaction was rolled back with it; this one stays on record.
-            (answer,) = self._sending(
-                [settlement],
-                lambda conn: holding.complete(conn, self._schema, [entry.lease], own=True),
-            )
-            self._answered(settlement, answer)
+            if isinstance(ending, CompletedByHandler):  # taken, rolled back, and then lost
+                self._held.note_refusal(entry, ending.verb)
+            self._say_lost(settlement)
+            self._close(settlement)
 
-    def _outcome(self, settlement: Settlement) -> Outcome:
+    def _settled_by_handler(
+        self, settlement: Settlement, ending: CompletedByHandler, *, dead: bool
+    ) -> None:
+        crash_point("after-complete")
+        entry, extra = settlement.entry, about(settlement.entry.claimed)
+        if dead:
+            log.error(
+                "%s is a dead letter: its handler's retry was one too many", entry, extra=extra
+            )
+        if ending.raised:
+            how = "had completed" if ending.verb == "complete" else "had been put back"
+            raised = in_short(ending.failed)
+            log.warning("%s %s when its handler raised: %s", entry, how, raised, extra=extra)
+        self._close(settlement)
+
+    def _outcome(self, settlement: Settlement) -> Decided:
         lease = settlement.entry.lease
-        return self._link.call(
-            lambda conn: holding.outcome(conn, self._schema, lease.id, lease.fence)
-        )
+        return self._link.call(lambda conn: settling.decided(conn, self._schema, lease))
 
     def _sending(self, batch: Sequence[Settlement], call: Callable[..., list[Any]]) -> list[Any]:
         try:
@@ -276,9 +293,13 @@ class Settler:
 
     def _lost(self, settlement: Settlement) -> None:
         entry = settlement.entry
-        if entry.completing and self._outcome(settlement) == "completed":
+        if entry.completing and is_own_end(self._outcome(settlement), entry.verb):
             return  # its handler's transaction committed after all
         self._pulse.refuses("main", _VERBS.get(type(settlement.ending), "complete"))
+        self._say_lost(settlement)
+
+    def _say_lost(self, settlement: Settlement) -> None:
+        entry = settlement.entry
         late = monotonic() - self._held.deadline(entry)
         past = f"{late:.1f} s after" if late > 0 else f"{-late:.1f} s before"
         # The loss itself may have been said already, when the handler was told to stop.

@@ -6,19 +6,24 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from datetime import timedelta
 from time import monotonic
-from typing import Any
+from typing import Any, get_args
 
-from emq_sql.job import KeepAnswer
+from emq_sql.job import KeepAnswer, Verb
+from emq_sql.rules.verdict import Failed
 from emq_sql.worker.endings import Ending, Snoozed
 from emq_sql.worker.entry import Entry
 from emq_sql.worker.executor import Ended
+from emq_sql.worker.grip import standing
 from emq_sql.worker.held import Held
 from emq_sql.worker.processes.channel import Frame, Rubbish
-from emq_sql.worker.processes.frames import ending_of
+from emq_sql.worker.processes.frames import ending_of, failed_of
 from emq_sql.worker.unknown import unknown_task
 
-_STATEMENTS = {"started", "completed", "refused", "put down", "note", "ended"}
-_LATE_ANSWERS: dict[str, Any] = {"state": None, "wish": "lost", "snooze": False, "take": True}
+_STATEMENTS = {"started", "completed", "settled", "refused", "put down", "note", "ended"}
+_LATE_ANSWERS: dict[str, Any] = {
+    "state": None, "wish": "lost", "snooze": False, "retry": False, "take": True,
+}  # fmt: skip
+_VERBS = get_args(Verb)
 _KINDS = {*_STATEMENTS, *_LATE_ANSWERS}
 
 
@@ -86,7 +91,11 @@ class Errand:
         if kind == "started":
             self.started = True
         elif kind == "completed":
-            held.completed(entry, self._own_is_open)
+            if frame["verb"] not in _VERBS:
+                raise ValueError("no such verb")
+            held.completed(entry, self._own_is_open, frame["verb"])
+        elif kind == "settled":
+            held.settled(entry)
         elif kind == "refused":
             held.refused(entry)
         elif kind == "note":
@@ -108,7 +117,9 @@ class Errand:
             wish = self._held.wish(self.entry, lease).answer
             wish.add_done_callback(lambda answered: self._wish_answered(number, answered))
         elif kind == "snooze":
-            self._answer(number, self._snooze(timedelta(microseconds=frame["delay"])))
+            self._answer(number, self._finish(Snoozed(timedelta(microseconds=frame["delay"]))))
+        elif kind == "retry":
+            self._answer(number, self._finish(failed_of(frame)))
         elif kind == "take":
             self._held.take_soon(self.entry, "handler")
             self._answer(number, True)
@@ -121,14 +132,15 @@ class Errand:
             "deadline": entry.lease_deadline.isoformat(),
             "lapses_in": held.deadline(entry) - monotonic(),
             "paused": held.pauses.paused(entry.claimed.queue),
-            "decided": entry.decided,
-            "lost": entry.lost,
+            "standing": standing(
+                decided=entry.decided, lost=entry.lost, completing=entry.completing
+            ),
         }
 
-    def _snooze(self, delay: timedelta) -> bool:
+    def _finish(self, ending: Failed | Snoozed) -> bool:
         if not self._held.decide(self.entry):
             return False
-        self._ended(self.entry, Snoozed(delay))
+        self._ended(self.entry, ending)
         return True
 
     def _wish_answered(self, number: int, answered: Future[KeepAnswer]) -> None:

@@ -8,13 +8,14 @@ from datetime import datetime, timedelta
 from time import monotonic
 from typing import Any, Protocol
 
-import psycopg
-
-from emq_sql.job import Claimed, KeepAnswer
+from emq_sql.job import Claimed, KeepAnswer, SettleAnswer, Verb
+from emq_sql.rules.verdict import Failed
 from emq_sql.worker.cancellation import Cancellation
 from emq_sql.worker.entry import IsOpen, own_transaction
+from emq_sql.worker.grip import Standing
 from emq_sql.worker.processes.channel import Frame
-from emq_sql.worker.processes.frames import microseconds
+from emq_sql.worker.processes.frames import failed_content, microseconds
+from emq_sql.worker.snoozing import Snoozed
 
 
 class Worker(Protocol):
@@ -40,6 +41,8 @@ class FarGrip:
         self.stop_sql: Callable[[], None] = lambda: None  # set by who runs it; must not wait
         self._own: IsOpen | None = None
         self._completing = False
+        self._verb: Verb = "complete"
+        self._committed: SettleAnswer | None = None
         self._refused = False
         self._over = False
 
@@ -74,21 +77,25 @@ class FarGrip:
         return state is not None and bool(state["paused"])
 
     @property
-    def decided(self) -> bool:
-        """Whether this run is over."""
-        state = self._state()
-        return state is None or bool(state["decided"])
-
-    @property
-    def lost(self) -> bool:
-        """Whether the server said that the fence is stale."""
-        state = self._state()
-        return state is None or bool(state["lost"])
+    def standing(self) -> Standing:
+        """Whether this run is over, or its lease lost."""
+        state = self._state() if self._committed is None else None
+        return "over" if state is None else state["standing"]
 
     @property
     def completing(self) -> bool:
-        """Whether the handler's own completion was taken."""
+        """Whether the handler ended its run in a transaction."""
         return self._completing
+
+    @property
+    def verb(self) -> Verb:
+        """What it did there."""
+        return self._verb
+
+    @property
+    def committed(self) -> SettleAnswer | None:
+        """Where that has brought the job, once it is known to have committed."""
+        return self._committed
 
     @property
     def refused(self) -> bool:
@@ -99,19 +106,29 @@ class FarGrip:
         """Have the lease extended now."""
         return self._ask("wish", lease=None if lease is None else microseconds(lease))
 
-    def snooze(self, delay: timedelta) -> bool:
-        """End this run with a snooze."""
-        return bool(self._ask("snooze", delay=microseconds(delay)).result())
+    def finish(self, ending: Failed | Snoozed) -> bool:
+        """End this run with a snooze or another try."""
+        if isinstance(ending, Snoozed):
+            asked = self._ask("snooze", delay=microseconds(ending.delay))
+        else:
+            asked = self._ask("retry", **failed_content(ending))
+        return bool(asked.result())
 
     def take(self) -> None:
-        """A completion in the handler's own transaction begins: waits for the keeper."""
+        """An end in the handler's own transaction begins: waits for the keeper."""
         self._ask("take").result()
 
-    def completed(self, own: psycopg.Connection[Any]) -> None:
+    def completed(self, own: Any, verb: Verb) -> None:
         """It was taken."""
         self._completing = True
+        self._verb = verb
         self._own = own_transaction(own)
-        self._say("completed")
+        self._say("completed", verb=verb)
+
+    def settled(self, answer: SettleAnswer) -> None:
+        """That transaction has committed."""
+        self._committed = answer
+        self._say("settled")
 
     def was_refused(self) -> None:
         """It was refused as stale."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, get_args
 from uuid import UUID
 
-from emq_sql.job import Claimed, Lease
+from emq_sql.job import Claimed, Lease, SettleAnswer, Verb
 from emq_sql.rules.verdict import (
     ERROR_LIMIT,
     Completed,
@@ -19,9 +19,12 @@ from emq_sql.rules.verdict import (
 from emq_sql.worker.endings import CompletedByHandler, Ending, RefusedInHandler
 from emq_sql.worker.processes.channel import Rubbish
 
-SPEAKS = 2  # grows when a frame changes: a child of another version of emq_sql is not understood
+SPEAKS = 3  # grows when a frame changes: a child of another version of emq_sql is not understood
 
 _OF_A_CHILD: dict[object, Reason] = {"exception": "exception", "permanent": "permanent"}
+
+_COMMITTED = (None, *get_args(SettleAnswer))
+_VERBS = get_args(Verb)
 
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -71,11 +74,12 @@ def ending_content(ending: Ending) -> dict[str, Any]:
     if isinstance(ending, Completed):
         return {"how": "completed", "result": ending.result}
     if isinstance(ending, Failed):
-        return {"how": "failed", **_failed_content(ending)}
+        return {"how": "failed", **failed_content(ending)}
     if isinstance(ending, CompletedByHandler):
-        return {"how": "own", "raised": ending.raised, **_failed_content(ending.failed)}
+        own = {"raised": ending.raised, "verb": ending.verb, "committed": ending.committed}
+        return {"how": "own", **own, **failed_content(ending.failed)}
     if isinstance(ending, RefusedInHandler):
-        return {"how": "refused", **_failed_content(ending.failed)}
+        return {"how": "refused", **failed_content(ending.failed)}
     raise TypeError(f"no run in a child ends by itself as {type(ending).__name__}")
 
 
@@ -86,11 +90,11 @@ def ending_of(content: dict[str, Any]) -> Ending:
         if how == "completed":
             return Completed(_text(content["result"]))
         if how == "failed":
-            return _failed_of(content)
+            return failed_of(content)
         if how == "own":
-            return CompletedByHandler(_failed_of(content), raised=content["raised"] is True)
+            return _own_of(content)
         if how == "refused":
-            return RefusedInHandler(_failed_of(content))
+            return RefusedInHandler(failed_of(content))
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise Rubbish(f"an ending that is none: {error!r}") from error
     raise Rubbish("an ending of no kind")
@@ -101,14 +105,24 @@ def microseconds(length: timedelta) -> int:
     return length // _MICROSECOND
 
 
-def _failed_content(failed: Failed) -> dict[str, Any]:
+def _own_of(content: dict[str, Any]) -> CompletedByHandler:
+    verb, committed = content["verb"], content["committed"]
+    if verb not in _VERBS or committed not in _COMMITTED:
+        raise ValueError("no such end")
+    raised = content["raised"] is True
+    return CompletedByHandler(failed_of(content), raised, verb, committed)
+
+
+def failed_content(failed: Failed) -> dict[str, Any]:
+    """A failure, for the parent."""
     return {
         "error": failed.error, "delay": microseconds(failed.delay), "headline": failed.headline,
         "reason": failed.reason,
     }  # fmt: skip
 
 
-def _failed_of(content: dict[str, Any]) -> Failed:
+def failed_of(content: dict[str, Any]) -> Failed:
+    """The failure that `failed_content` told."""
     error = shortened(storable(_text(content["error"])), ERROR_LIMIT)
     headline = first_line(_text(content.get("headline", "")))
     # Of what else may end a run the worker decides.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, get_args
 from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emq_sql.job import Claimed, Lease
+from emq_sql.job import Claimed, Lease, SettleAnswer, Verb
 from emq_sql.rules.verdict import Completed, Failed, first_line
 from emq_sql.worker.endings import CompletedByHandler, Ending, RefusedInHandler
 from emq_sql.worker.handler import Handler
@@ -34,6 +34,8 @@ LENGTHS = st.timedeltas(timedelta(0), timedelta(days=3653))
 HEADLINES = PLAIN_TEXT.map(first_line)
 REASONS = st.sampled_from(["exception", "permanent"])
 FAILURES = st.builds(Failed, PLAIN_TEXT.map(lambda text: text[:500]), LENGTHS, HEADLINES, REASONS)
+VERBS = st.sampled_from(get_args(Verb))
+COMMITTED = st.none() | st.sampled_from(get_args(SettleAnswer))
 LEASES = st.builds(
     Lease, st.uuids(), st.integers(1, 2**63 - 1), st.integers(1, 99), INSTANTS, LENGTHS
 )
@@ -48,7 +50,9 @@ CLAIMED = st.builds(
     failures=st.integers(0),
     enqueued_at=INSTANTS,
 )
-KINDS = ["started", "completed", "refused", "put down", "ended", "wish", "snooze", "take", "state"]
+SAID = ["started", "completed", "settled", "refused", "note", "put down", "ended"]
+ASKED = ["state", "wish", "snooze", "retry", "take"]
+KINDS = SAID + ASKED
 
 
 def travelled(content: dict[str, Any]) -> Any:
@@ -63,7 +67,7 @@ def test_a_job_arrives_as_it_was_claimed(claimed: Claimed) -> None:
 @given(
     st.builds(Completed, PLAIN_TEXT)
     | FAILURES
-    | st.builds(CompletedByHandler, FAILURES, raised=st.booleans())
+    | st.builds(CompletedByHandler, FAILURES, raised=st.booleans(), verb=VERBS, committed=COMMITTED)
     | st.builds(RefusedInHandler, FAILURES)
 )
 def test_an_ending_arrives_as_the_child_told_it(ending: Ending) -> None:
@@ -94,7 +98,22 @@ def test_an_error_from_a_child_can_be_stored_whatever_it_says(text: str) -> None
     st.booleans(),
     st.fixed_dictionaries(
         {},
-        optional=dict.fromkeys(("n", "lease", "delay", "how", "error", "result", "open"), JSON),
+        optional=dict.fromkeys(
+            (
+                "n",
+                "lease",
+                "delay",
+                "how",
+                "error",
+                "result",
+                "open",
+                "verb",
+                "committed",
+                "headline",
+                "reason",
+            ),
+            JSON,
+        ),
     ),
 )
 def test_a_frame_is_understood_or_refused_as_rubbish_and_nothing_else(
@@ -118,9 +137,9 @@ def test_what_a_thread_of_an_earlier_run_asks_is_answered_as_over() -> None:
     job = entry(Handler("t", print))
     posted: list[Any] = []
     errand = Errand(job, Held(), lambda *_: None, posted.append)
-    for n, kind in enumerate(["state", "wish", "snooze", "take"]):
+    for n, kind in enumerate(ASKED):
         errand.heard({"kind": kind, "fence": 7, "n": n, "lease": None, "delay": 0})
-    assert [answer["value"] for answer in posted] == [None, "lost", False, True]
+    assert [answer["value"] for answer in posted] == [None, "lost", False, False, True]
     assert not job.decided
     assert job.ask is None
 
@@ -129,6 +148,16 @@ def test_what_a_thread_of_an_earlier_run_asks_is_answered_as_over() -> None:
 def test_of_what_else_ends_a_run_no_child_decides(reason: object) -> None:
     with pytest.raises(Rubbish):
         ending_of({"how": "failed", "error": "", "delay": 0, "headline": "", "reason": reason})
+
+
+@pytest.mark.parametrize(
+    "said", [{"verb": "release"}, {"verb": []}, {"committed": "lost"}, {"committed": 1}]
+)
+def test_an_end_that_no_handler_can_make_is_rubbish(said: dict[str, Any]) -> None:
+    told = ending_content(CompletedByHandler(Failed("", timedelta(0)), raised=False))
+    ending_of(travelled(told))
+    with pytest.raises(Rubbish):
+        ending_of(travelled(told | said))
 
 
 @pytest.mark.parametrize("how", ["", "settled", None, 5])
@@ -151,7 +180,7 @@ def test_during_a_completion_of_the_handlers_own_the_keeper_stands_back() -> Non
     fence = job.lease.fence
     errand.heard({"kind": "take", "fence": fence, "n": 1})
     assert not held.take(job, "keeper")
-    errand.heard({"kind": "completed", "fence": fence, "open": True})
+    errand.heard({"kind": "completed", "fence": fence, "open": True, "verb": "complete"})
     errand.heard({"kind": "put down", "fence": fence, "open": True})
     assert held.take(job, "keeper")
     assert job.completing
@@ -165,7 +194,8 @@ def test_a_child_that_dies_in_a_completion_leaves_nothing_in_its_hands() -> None
     held.add([job])
     errand = Errand(job, held, lambda *_: None, lambda _: None)
     errand.heard({"kind": "take", "fence": job.lease.fence, "n": 1})
-    errand.heard({"kind": "completed", "fence": job.lease.fence, "open": True})
+    fence = job.lease.fence
+    errand.heard({"kind": "completed", "fence": fence, "open": True, "verb": "retry"})
     errand.close()
     assert held.take(job, "settler")
     assert not job.own_is_open()
