@@ -77,6 +77,11 @@ def by_the_driver(engine: Engine) -> None:
         connection.execute(WRITE, {"n": 1})
 
 
+AUTOCOMMIT = (
+    option_of_the_connection, option_of_a_copy, option_of_the_session, many_at_once, by_the_driver,
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("commit", AUTOCOMMIT, ids=lambda way: way.__name__)
 def test_autocommit_is_refused_however_it_is_set(
     run: Running, engine: Engine, commit: Callable[[Engine], None]
