@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy.engine import Engine
 
-from emq_sql.effects import hook
+from emq_sql.effects import django, hook
 from emq_sql.effects.asking import outcome_of
 from emq_sql.effects.completion import driver_in, settle_in
 from emq_sql.effects.coroutine import aonce, aopened, asettle
@@ -38,6 +38,7 @@ class DatabaseEffects:
 
     def begin(self, lease: Lease, refused: Callable[[str], None], *, guard: bool) -> None:
         """From here on the commits of this context are guarded, if `guard`."""
+        django.install()
         here.set(Guarded(lease, self._schema, refused, self._ledgers) if guard else None)
         self._stopping.begin(lease)
 

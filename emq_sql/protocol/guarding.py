@@ -117,13 +117,13 @@ def refusal(error: BaseException, lease: Lease) -> EmqError | None:
 
     LeaseLost, or LeaseBusy when an open transaction may settle the job (or take it away) yet.
     """
-    if _state(error) == _LOCKED:
+    if state(error) == _LOCKED:
         return LeaseBusy(
             f"Job {lease.id} is being settled in a transaction that is still open: nothing else can"
             " be committed for it.",
             hint="If that is the handler's own, commit that first, or write this in it.",
         )
-    kind = OURS.get(_state(error) or "")
+    kind = OURS.get(state(error) or "")
     if kind is None or not issubclass(kind, LeaseLost):
         return None
     said, hint = _said(error)
@@ -141,17 +141,24 @@ def taken_away(answer: Outcome, lease: Lease) -> LeaseLost | None:
 
 def serialization_failed(error: BaseException) -> bool:
     """Whether the transaction's snapshot is too old to say whose the job is."""
-    return _state(error) == _SERIALIZATION
+    return state(error) == _SERIALIZATION
 
 
 def had_failed(error: BaseException) -> bool:
     """Whether the transaction had failed before it was asked: its COMMIT is a rollback."""
-    return _state(error) == _FAILED_TRANSACTION
+    return state(error) == _FAILED_TRANSACTION
 
 
 def cannot(error: BaseException) -> bool:
     """Whether the guard is not there, or not for this role."""
-    return _state(error) in _CANNOT
+    return state(error) in _CANNOT
+
+
+def state(error: BaseException) -> str | None:
+    """The SQLSTATE of any driver's error."""
+    # psycopg2 says pgcode; SQLAlchemy's asyncpg says both
+    found: str | None = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
+    return found
 
 
 _ID, _FENCE = "$1::text::uuid", "$2::bigint"
@@ -159,12 +166,6 @@ _ID, _FENCE = "$1::text::uuid", "$2::bigint"
 
 def _of(lease: Lease) -> tuple[str, int]:
     return str(lease.id), lease.fence
-
-
-def _state(error: BaseException) -> str | None:
-    # psycopg2 says pgcode; SQLAlchemy's asyncpg says both
-    state: str | None = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
-    return state
 
 
 def _said(error: BaseException) -> tuple[str, str | None]:
