@@ -27,6 +27,7 @@ COMMANDS = {
     "enqueue": "emq_sql.cli.steering:enqueue",
     "health": "emq_sql.cli.health:health",
     "job": "emq_sql.cli.looking:job",
+    "lab": "emq_sql.cli.lab:lab",
     "ledger": "emq_sql.cli.looking:ledger",
     "maintain": "emq_sql.cli.maintain:maintain",
     "obliterate": "emq_sql.cli.emptying:obliterate",
