@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import click
+from sqlalchemy.engine import Engine
 
 from emq_sql.app import EMQ
 from emq_sql.cli import logs
 from emq_sql.cli.application import load_app
+from emq_sql.protocol import connecting
 from emq_sql.service import run_child
 from emq_sql.worker.handler import Handler
 
 NAME = "worker-child"
+LEDGER = "EMQ_SQL_CHILD_LEDGER"  # the DSN of the ledger's database, if not the application's own
 PATIENCE = 0.1  # seconds for each record: the last ones before a handler's crash are wanted most
 
 
@@ -41,6 +46,7 @@ def worker_child(
     """Run the handlers of one job after the other, for the worker that has started this."""
 
     loaded: list[EMQ] = []
+    dsn = os.environ.pop(LEDGER, None)  # what handlers start has no use for it
 
     def log_to(fd: int) -> None:
         logs.set_up(log_level, log_format, log_config, fd, patience=PATIENCE)
@@ -51,4 +57,8 @@ def worker_child(
         logs.name_jobs()
         return app.schema, app.handlers
 
-    run_child(load, log_to, lambda: loaded[0].engine)
+    @cache
+    def engine() -> Engine:
+        return loaded[0].engine if dsn is None else connecting.engine_for(dsn)
+
+    run_child(load, log_to, engine)

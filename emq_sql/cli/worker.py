@@ -11,7 +11,7 @@ import click
 from emq_sql.app import EMQ
 from emq_sql.cli import logs
 from emq_sql.cli.application import load_app
-from emq_sql.cli.child import command_of_child
+from emq_sql.cli.child import LEDGER, command_of_child
 from emq_sql.protocol import connecting
 from emq_sql.protocol.link import Connect
 from emq_sql.rules import names
@@ -95,6 +95,8 @@ def worker(
     app = load_app(app_spec)
     logs.name_jobs()
     engine = app.engine if dsn is None else connecting.engine_for(dsn)
+    if dsn is not None:  # not among the arguments of the children: it may hold a password
+        os.environ[LEDGER] = dsn
     code = run_service(
         lambda: connecting.dedicated(engine), app.schema, app.handlers, settings, app.environment,
         Probes(
