@@ -80,14 +80,16 @@ class Watch:
 
 
 @contextmanager
-def watching(ledger: Ledger) -> Iterator[Watch]:
-    """Collect the plans of all that functions run in this session inside the block."""
+def watching(ledger: Ledger, *, nested: bool = True) -> Iterator[Watch]:
+    """Collect the plans of all that functions run in this session inside the block; when not
+    `nested`, of the statements of the session itself.
+    """
     watch = Watch()
 
     def hear(diagnostic: Diagnostic) -> None:
         text = diagnostic.message_primary or ""
         within_a_function = bool(diagnostic.context)
-        if "plan:" in text and within_a_function:
+        if "plan:" in text and within_a_function == nested:
             told = json.loads(text[text.index("plan:") + len("plan:") :])
             watch.statements.append(Statement(told["Query Text"], told["Plan"]))
 
