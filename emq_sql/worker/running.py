@@ -68,6 +68,8 @@ class Run:
         with own.opened(None, kind) as handle:
             value = self._function((*context, handle, *rest), kwargs)
             if awaitable(value) is not None:
+                if inspect.iscoroutine(value):
+                    value.close()
                 raise BadSetting(
                     f"The handler of {self._handler.task!r} returned an awaitable out of its"
                     " transaction, which would be committed before it has run.",
