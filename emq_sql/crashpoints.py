@@ -31,8 +31,19 @@ EXPORT_POINTS = (
 )
 
 _lock = threading.Lock()
-_name, _, _count = os.environ.get("EMQ_SQL_CRASH_AT", "").partition(":")
-_left = int(_count or 1)
+_name, _left = "", 1
+
+
+def crash_at(given: str) -> None:
+    """Ask for it from here on, as EMQ_SQL_CRASH_AT does from the start: for a process that was
+    forked from one that is to live.
+    """
+    global _name, _left  # noqa: PLW0603  one point for the process is the point
+    _name, _, count = given.partition(":")
+    _left = int(count or 1)
+
+
+crash_at(os.environ.get("EMQ_SQL_CRASH_AT", ""))
 
 
 def crash_point(name: str) -> None:

@@ -11,6 +11,7 @@ import click
 
 from emq_sql.cli.context import json_option
 from emq_sql.demo.interruptions import Interrupted, interruptible
+from emq_sql.lab.crew import WorkersFailed
 from emq_sql.lab.grid import CELLS, STYLES
 from emq_sql.lab.results import (
     Result,
@@ -20,7 +21,7 @@ from emq_sql.lab.results import (
     markdown,
     written_into,
 )
-from emq_sql.lab.run import Lab, WorkersFailed
+from emq_sql.lab.run import Lab
 
 
 @click.command()

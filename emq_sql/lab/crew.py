@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -10,104 +10,105 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import IO, Literal
+from dataclasses import asdict, dataclass
+from typing import Any
 
+from emq_sql.lab.forking import State
 from emq_sql.lab.grid import Cell
 from emq_sql.lab.points import FREEZES
-from emq_sql.lab.worker import CONCURRENCY, QUEUES, SCHEMA
-
-State = Literal["works", "killed", "frozen", "ended"]
+from emq_sql.lab.worker import Order
 
 _PATIENCE = 8.0
-_LAST_WORDS = 2000  # bytes
-_CHANGED = os.WEXITED | os.WSTOPPED | os.WNOHANG | os.WNOWAIT
+_LOOK_EVERY = 0.02
+_LAST_WORDS = 4000  # bytes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+class WorkersFailed(Exception):
+    """A worker ended that should have been killed or frozen, or that nobody had asked to end."""
+
+
+@dataclass(frozen=True, slots=True)
 class Member:
     """One worker process; `role` says what it is there for."""
 
     role: str
-    process: subprocess.Popen[bytes]
-    log: IO[bytes]
+    pid: int
 
-    @property
-    def state(self) -> State:
-        """What has become of it."""
-        if self.process.returncode is None:
-            changed = os.waitid(os.P_PID, self.process.pid, _CHANGED)
-            if changed is not None and changed.si_code == os.CLD_STOPPED:
-                return "frozen"
-        code = self.process.poll()
-        return "works" if code is None else "killed" if code == -signal.SIGKILL else "ended"
-
-    def send(self, number: int) -> None:
-        """A signal, unless it has ended."""
-        self.process.send_signal(number)
-
-    def last_words(self) -> str:
-        """The end of what it said."""
-        end = os.fstat(self.log.fileno()).st_size
-        said = os.pread(self.log.fileno(), _LAST_WORDS, max(end - _LAST_WORDS, 0))
-        return f"--- {self.role} (pid {self.process.pid})\n{said.decode(errors='replace').strip()}"
+    def __str__(self) -> str:
+        return f"{self.role} (pid {self.pid})"
 
 
 class Crew:
     """The workers of one run. Nobody else's process is ever touched."""
 
     def __init__(self, dsn: str, schema: str) -> None:
-        self._environment = os.environ | {"EMQ_DSN": dsn, SCHEMA: schema}
-        for name in ("EMQ_SQL_CRASH_AT", FREEZES):
-            self._environment.pop(name, None)
+        self._schema = schema
         self._members: list[Member] = []
+        environment = os.environ | {"EMQ_DSN": dsn}
+        for name in ("EMQ_SQL_CRASH_AT", FREEZES):
+            environment.pop(name, None)
+        # A file without a name: nothing of it is left even if we are killed.
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115  open for as long as the crew is there
+        self._host = subprocess.Popen(
+            [sys.executable, "-m", "emq_sql.lab.forking"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True,
+            env=environment, process_group=0,  # Ctrl-C reaches us alone
+        )  # fmt: skip
 
     def first(self, cell: Cell) -> Member:
         """The worker that is killed at the point of this cell, or freezes itself."""
-        crash_at = cell.point.crash_at
-        what = {"EMQ_SQL_CRASH_AT": crash_at} if crash_at else {FREEZES: "1"}
-        return self._start(f"first worker of {cell}", [cell], 1, what)
+        at = cell.point.crash_at
+        order = Order(self._schema, [cell.queue], crash_at=at, freezes=at is None)
+        return self._start(f"first worker of {cell}", order)
 
     def second(self, cells: Sequence[Cell]) -> Member:
         """The worker to which nothing happens, for all of these cells."""
-        return self._start("second worker", cells, 4, {})
+        order = Order(self._schema, [cell.queue for cell in cells], concurrency=4)
+        return self._start("second worker", order)
+
+    def state(self, member: Member) -> State:
+        """What has become of it."""
+        state: State = self._ask("state", member.pid)
+        return state
+
+    def wake(self, member: Member) -> None:
+        """SIGCONT."""
+        self._ask("send", member.pid, signal.SIGCONT)
 
     def end(self) -> None:
-        """SIGTERM for all; kill -9 for who is still there some seconds later. Never raises."""
-        for member in self._members:
-            member.send(signal.SIGTERM)
-            member.send(signal.SIGCONT)
-        deadline = time.monotonic() + _PATIENCE
-        for member in self._members:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                member.process.wait(max(deadline - time.monotonic(), 0.01))
-            member.process.kill()
-            member.process.wait()
-            assert member.process.stdin is not None
-            with contextlib.suppress(OSError):
-                member.process.stdin.close()
+        """SIGTERM for all; kill -9 for who is still there some seconds later."""
+        try:
+            for member in self._members:
+                self._ask("send", member.pid, signal.SIGTERM)
+                self.wake(member)
+            deadline = time.monotonic() + _PATIENCE
+            while time.monotonic() < deadline and any(map(self._is_there, self._members)):
+                time.sleep(_LOOK_EVERY)
+        except WorkersFailed:
+            pass  # their host is gone, and each of them with it
+        finally:
+            self._host.communicate()
 
     def last_words(self) -> str:
-        """The end of what each worker said that is still there, for a run that failed."""
-        there = [member for member in self._members if member.state != "killed"]
-        return "\n".join(member.last_words() for member in there)
+        """The end of what the workers said, each line with the pid of its own."""
+        end = os.fstat(self._log.fileno()).st_size
+        said = os.pread(self._log.fileno(), _LAST_WORDS, max(end - _LAST_WORDS, 0))
+        return said.decode(errors="replace").strip()
 
-    def _start(
-        self, role: str, cells: Sequence[Cell], concurrency: int, what: dict[str, str]
-    ) -> Member:
-        # A file without a name: nothing of it is left even if we are killed.
-        log = tempfile.TemporaryFile()  # noqa: SIM115  open as long as the worker is remembered
-        queues = ",".join(cell.queue for cell in cells)
-        process = subprocess.Popen(
-            [sys.executable, "-m", "emq_sql.lab.worker"],
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            env=self._environment | {QUEUES: queues, CONCURRENCY: str(concurrency)} | what,
-            # A group of its own, in our session: Ctrl-C reaches us alone, and if we are killed
-            # while it is frozen the system wakes it and hangs it up.
-            process_group=0,
-        )
-        member = Member(role, process, log)
+    def _is_there(self, member: Member) -> bool:
+        return self.state(member) in {"works", "frozen"}
+
+    def _start(self, role: str, order: Order) -> Member:
+        member = Member(role, self._ask("start", asdict(order)))
         self._members.append(member)
         return member
+
+    def _ask(self, verb: str, *given: Any) -> Any:
+        assert self._host.stdin is not None
+        assert self._host.stdout is not None
+        try:
+            self._host.stdin.write(json.dumps([verb, *given]) + "\n")
+            self._host.stdin.flush()
+            return json.loads(self._host.stdout.readline())
+        except (OSError, ValueError) as error:
+            raise WorkersFailed("the process that forks the workers has ended") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from uuid import UUID
 
 import psycopg
 
-from emq_sql.lab.crew import Crew, Member
+from emq_sql.lab.crew import Crew, Member, WorkersFailed
 from emq_sql.lab.grid import CELLS, Cell
 from emq_sql.lab.place import Place, place
 from emq_sql.lab.results import Result, judged
@@ -24,10 +23,6 @@ _LOOK_EVERY = 0.02
 _STATEMENT_TIMEOUT = "20s"
 
 _Jobs = Sequence[tuple[Cell, UUID]]
-
-
-class WorkersFailed(Exception):
-    """A worker ended that should have been killed or frozen, or that nobody had asked to end."""
 
 
 @dataclass(slots=True)
@@ -72,13 +67,14 @@ class Lab:
             )
             self.stage = "waiting for the second worker to finish what was taken back"
             second = crew.second(self.cells)
-            self._until(conn, where.schema, jobs, "settled", [second])
+            self._until(conn, crew, where.schema, jobs, "settled", [second])
             self._say(f"every job is settled, and the leases of {LEASE.total_seconds():g} s over")
             for member in frozen.values():
-                member.send(signal.SIGCONT)
+                crew.wake(member)
             self.stage = "waiting for the woken workers to end their runs"
             woken = [(cell, job) for cell, job in jobs if cell in frozen]
-            self._until(conn, where.schema, woken, "ended", [second, *frozen.values()])
+            everybody = [second, *frozen.values()]
+            self._until(conn, crew, where.schema, woken, "ended", everybody)
             self._say(f"SIGCONT for the {len(frozen)} frozen ones: each has ended its run")
             self.stage = "ending the workers"
 
@@ -91,9 +87,9 @@ class Lab:
                 cell = waiting.pop()
                 running[cell] = crew.first(cell)
             for cell, member in list(running.items()):
-                state = member.state
+                state = crew.state(member)
                 if state == "ended" or (state == "frozen" and cell.point.crash_at):
-                    raise WorkersFailed(f"the {member.role} has {state}")
+                    raise WorkersFailed(f"the {member} is {state}")
                 if state == "frozen":
                     frozen[cell] = member
                 if state != "works":
@@ -102,13 +98,13 @@ class Lab:
         return frozen
 
     def _until(
-        self, conn: psycopg.Connection[Any], schema: str, jobs: _Jobs, what: str,
+        self, conn: psycopg.Connection[Any], crew: Crew, schema: str, jobs: _Jobs, what: str,
         needed: Sequence[Member],
     ) -> None:  # fmt: skip
         while jobs and not all(row[what] for row in about(conn, schema, "over", jobs)):
             for member in needed:
-                if member.state in {"ended", "killed"}:
-                    raise WorkersFailed(f"the {member.role} has ended")
+                if crew.state(member) in {"ended", "killed"}:
+                    raise WorkersFailed(f"the {member} has ended")
             time.sleep(_LOOK_EVERY)
 
     @contextmanager

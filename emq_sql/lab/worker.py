@@ -1,28 +1,42 @@
-"""A worker process of the lab, which ends when the lab does: `python -m emq_sql.lab.worker`."""
+"""One worker process of the lab, from what it is told to its exit code."""
 
 from __future__ import annotations
 
-import logging
 import os
-import sys
-import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
+from emq_sql import crashpoints
+from emq_sql.lab.points import FREEZES
 from emq_sql.lab.styles import application
 from emq_sql.service import run_service
 from emq_sql.worker.settings import WorkerSettings
 
-SCHEMA, QUEUES, CONCURRENCY = "EMQ_LAB_SCHEMA", "EMQ_LAB_QUEUES", "EMQ_LAB_CONCURRENCY"
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a worker is to do: `crash_at` is the point where it is killed, with `freezes` it stops
+    itself in its work, with neither nothing happens to it.
+    """
+
+    schema: str
+    queues: Sequence[str]
+    concurrency: int = 1
+    crash_at: str | None = None
+    freezes: bool = False
 
 
-def main() -> int:
-    """Work until SIGTERM, or until the lab is gone."""
-    logging.basicConfig(level="INFO", format="%(name)s %(levelname)s %(message)s")
-    threading.Thread(target=_end_with_the_lab, name="lab-watch", daemon=True).start()
-    app = application(None, os.environ[SCHEMA])
+def work(order: Order) -> int:
+    """Until SIGTERM, on the database of EMQ_DSN."""
+    if order.crash_at:
+        crashpoints.crash_at(order.crash_at)
+    if order.freezes:
+        os.environ[FREEZES] = "1"
+    app = application(None, order.schema)
     settings = WorkerSettings(
-        queues=tuple(os.environ[QUEUES].split(",")),
-        concurrency=int(os.environ[CONCURRENCY]),
+        queues=tuple(order.queues),
+        concurrency=order.concurrency,
         poll=timedelta(seconds=0.1),
         grace=timedelta(seconds=5),
     )
@@ -30,13 +44,3 @@ def main() -> int:
         app.connect, app.schema, app.handlers, settings, app.environment,
         listen=False, engine=lambda: app.engine,
     )  # fmt: skip
-
-
-def _end_with_the_lab() -> None:
-    while os.read(0, 512):
-        pass
-    os._exit(1)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
