@@ -18,8 +18,8 @@ Driver = psycopg.Connection[Any] | psycopg.AsyncConnection[Any]
 
 # Left alone where somebody has chosen a value.
 _END_WITH_CLIENT = f"""
-select pg_catalog.set_config(name, '{GONE_WITHIN}', false) from pg_catalog.pg_settings
- where name = 'client_connection_check_interval' and setting = '0'
+select pg_catalog.set_config('client_connection_check_interval', '{GONE_WITHIN}', false)
+ where pg_catalog.current_setting('client_connection_check_interval') = '0'
 """
 
 

@@ -6,12 +6,14 @@ import json
 import signal
 import subprocess
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psycopg
 import pytest
 from click.testing import CliRunner, Result
 
+from emq_sql.cli import cancelling
 from emq_sql.cli.main import main
 from emq_sql.minting import new_id
 from tests.cli.conftest import COMMAND, PATIENCE, ROOT, Emq, Holder
@@ -25,6 +27,12 @@ Say = Callable[..., Result]
 @pytest.fixture
 def ledger(db: Database) -> Ledger:
     return Ledger(db.connect())
+
+
+@pytest.fixture
+def other(db: Database) -> Ledger:
+    """A session of somebody else's, whose transaction stays open."""
+    return Ledger(db.connect(autocommit=False))
 
 
 @pytest.fixture
@@ -108,16 +116,62 @@ def test_what_an_open_transaction_holds_is_said_to_be_busy(
     assert told(say("release-worker", "mine", "--json", code=1))["busy"] == 1
 
 
-def test_jobs_are_cancelled_by_id_and_each_has_its_answer(say: Say, ledger: Ledger) -> None:
+def test_jobs_are_cancelled_by_id_and_each_has_its_answer(
+    say: Say, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cancelling, "_HEARS_WITHIN", 0.0)
     running, waiting, gone = ledger.start(), ledger.add_one(), new_id()
     words = [str(waiting), str(running.id), str(gone)]
     rows = told(say("cancel", *words, "--dry-run", "--json"))
     assert [row.get("place") for row in rows] == ["pending", "active", None]
     answers = told(say("cancel", *words, "--label", "wrong price", "--json", code=1))
     assert [row["answer"] for row in answers] == ["done", "done", "lost"]
+    assert [row["was"] for row in answers] == ["waiting", "running", None]
+    assert [row["worker"] for row in answers] == [None, "w1", None]
+    assert [row["told"] for row in answers] == [None, False, None]
     assert ledger.complete(running) == ["lost"]
     assert set(ledger.column("select label from emq.audit")) == {"wrong price"}
     assert "not a UUID" in say("cancel", "42", code=2).stderr
+
+
+def test_who_cancels_rings_for_the_holder_and_says_whether_it_knows(
+    say: Say, ledger: Ledger, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent, answers, waits = ledger.start(worker="a"), ledger.start(worker="b"), ledger.add_one()
+    with db.connect() as holder, ThreadPoolExecutor(1) as threads:
+        holder.execute('listen "emq.ring"')
+
+        def hears() -> list[str]:
+            rings = [n.payload for n in holder.notifies(timeout=PATIENCE, stop_after=2)]
+            assert Ledger(db.connect()).extend(answers) == ["lost"]
+            return rings
+
+        heard = threads.submit(hears)
+        monkeypatch.setattr(cancelling, "_HEARS_WITHIN", 1.0)
+        said = say("cancel", str(silent.id), str(answers.id), str(waits))
+        assert heard.result() == [f"!{silent.id}", f"!{answers.id}"]
+    assert [line.split()[1:] for line in said.stdout.splitlines()[1:]] == [
+        ["done", "running", "a", "no"],
+        ["done", "running", "b", "yes"],
+        ["done", "waiting", "-", "-"],
+    ]
+    assert f"job {silent.id}: cancelled, and a does not say yet that it knows" in said.stderr
+    assert str(answers.id) not in said.stderr
+
+
+def test_sql_to_be_stopped_is_on_record_with_the_cancel_or_not_at_all(
+    say: Say, ledger: Ledger, other: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cancelling, "_HEARS_WITHIN", 0.0)
+    monkeypatch.setattr(cancelling, "_PAUSE", 0.01)
+    gone, held, guarded = ledger.start(), ledger.start(), ledger.start()
+    ledger.complete(gone)
+    other.guard(guarded)
+    said = say("cancel", "--sql", *(str(held.id) for held in (gone, held, guarded)), code=1)
+    assert [line.split()[1] for line in said.stdout.splitlines()[1:]] == ["lost", "done", "busy"]
+    stops = "select id from emq.audit where verb = 'stop sql' order by at"
+    assert ledger.column(stops) == [held.id, guarded.id]  # once, however often it was asked
+    assert "was asked to cancel its SQL" in said.stderr
 
 
 def test_the_settings_of_a_queue_are_set_shown_and_reset(say: Say, ledger: Ledger) -> None:
