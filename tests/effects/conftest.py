@@ -26,6 +26,7 @@ from tests.worker.conftest import bench  # noqa: F401 - a fixture
 T = TypeVar("T")
 WRITE = text("insert into effect values (:n)")
 DRIVERS = ("psycopg", "psycopg2", "psycopg_async", "asyncpg")
+TWO_DRIVERS = ("psycopg", "asyncpg")  # as different as they come
 
 
 def sqlalchemy_url(dsn: str, driver: str = "psycopg") -> str:
@@ -149,9 +150,9 @@ def make_pool(db: Database, runner: asyncio.Runner) -> Iterator[Callable[..., Po
         pool.close()
 
 
-@pytest.fixture(params=DRIVERS)
+@pytest.fixture(params=TWO_DRIVERS)
 def pool(request: pytest.FixtureRequest, make_pool: Callable[..., Pool]) -> Pool:
-    """On each driver in turn."""
+    """On psycopg and on asyncpg; on each driver, where a test says so."""
     return make_pool(request.param)
 
 

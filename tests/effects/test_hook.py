@@ -10,8 +10,9 @@ from sqlalchemy.orm import Session
 
 from emq_sql.effects.current import here
 from emq_sql.errors import CannotGuard, JobFinished, LeaseLost
-from tests.effects.conftest import WRITE, Pool, Running
+from tests.effects.conftest import DRIVERS, WRITE, Pool, Running
 
+each_driver = pytest.mark.parametrize("pool", DRIVERS, indirect=True)
 CLEAN = text("select pg_current_xact_id_if_assigned() is null and count(*) = 0 from effect")
 
 
@@ -26,6 +27,7 @@ def test_the_holder_commits(run: Running, pool: Pool) -> None:
     assert run.refused == []
 
 
+@each_driver
 def test_who_has_lost_the_job_commits_nothing_and_the_pool_is_clean(
     run: Running, pool: Pool
 ) -> None:
@@ -112,6 +114,7 @@ def test_a_failed_transaction_is_not_asked_about(run: Running, pool: Pool) -> No
     assert run.refused == []
 
 
+@each_driver
 def test_the_transaction_that_settles_the_job_passes_and_later_ones_are_refused_as_finished(
     run: Running, pool: Pool
 ) -> None:
@@ -146,6 +149,7 @@ def test_a_commit_of_emq_sqls_own_settlement_passes_unasked_and_only_that_one(
     assert run.written() == [1]
 
 
+@each_driver
 def test_a_lost_connection_lets_no_commit_through(run: Running, pool: Pool) -> None:
     def loses_it(session: Session) -> None:
         session.execute(WRITE, {"n": 1})

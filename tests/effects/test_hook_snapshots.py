@@ -10,13 +10,13 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from emq_sql.errors import JobFinished, LeaseBusy, LeaseLost
-from tests.effects.conftest import DRIVERS, WRITE, Pool, Running
+from tests.effects.conftest import DRIVERS, TWO_DRIVERS, WRITE, Pool, Running
 from tests.protocol.calls import Ledger
 
 CLEAN = text("select pg_current_xact_id_if_assigned() is null and count(*) = 0 from effect")
 
 
-@pytest.fixture(params=DRIVERS)
+@pytest.fixture(params=TWO_DRIVERS)
 def repeatable(request: pytest.FixtureRequest, make_pool: Callable[..., Pool]) -> Pool:
     return make_pool(request.param, isolation_level="REPEATABLE READ")
 

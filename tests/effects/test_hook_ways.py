@@ -124,21 +124,20 @@ WAYS: tuple[Callable[[Engine], None], ...] = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("commit", WAYS, ids=lambda way: way.__name__)
-def test_each_way_to_commit_is_guarded(
-    run: Running, engine: Engine, commit: Callable[[Engine], None]
-) -> None:
-    commit(engine)
-    assert run.written() == [1]
-    run.ledger.run("truncate effect")
-    run.lose()
-    with pytest.raises(LeaseLost):
+def test_each_way_to_commit_is_guarded(run: Running, engine: Engine) -> None:
+    for commit in WAYS:
         commit(engine)
-    with unguarded(), engine.begin() as next_user:
-        assert next_user.scalar(text("select count(*) from effect")) == 0
-        next_user.execute(text("select 1"))
-    assert run.written() == []
-    assert run.refused == ["guard"]
+        assert run.written() == [1], commit.__name__
+        run.ledger.run("truncate effect")
+    run.lose()
+    for n, commit in enumerate(WAYS, 1):
+        with pytest.raises(LeaseLost):
+            commit(engine)
+        with unguarded(), engine.begin() as next_user:
+            found = next_user.scalar(text("select count(*) from effect"))
+            assert found == 0, commit.__name__
+        assert run.written() == [], commit.__name__
+        assert run.refused == ["guard"] * n
 
 
 @pytest.mark.parametrize("driver", ["psycopg_async", "asyncpg"])
