@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -28,9 +29,11 @@ def _engine() -> Engine:
 
 
 @contextmanager
-def _noted(job: Job) -> Iterator[None]:
+def _noted(job: Job, held: bool) -> Iterator[None]:
     """The first act of a run is to look which attempts have written by now: its claim is committed,
     so whoever of them is not seen here, and is there in the end, has committed as a stale one.
+
+    With `held` a later run keeps its lease until the first one has ended.
     """
     with psycopg.connect(os.environ["EMQ_DSN"], autocommit=True) as notes:
         notes.execute(
@@ -39,6 +42,9 @@ def _noted(job: Job) -> Iterator[None]:
             " array(select attempts from written where job = %(job)s)",
             {"job": job.id, "attempts": job.attempts, "pid": os.getpid()},
         )
+        first = "select from looked where job = %s and attempts = 1 and ended is not null"
+        while held and job.attempts > 1 and not notes.execute(first, [job.id]).fetchall():
+            time.sleep(0.05)
     ended = "returned"
     try:
         yield
@@ -63,22 +69,22 @@ def _write_and_freeze(connection: Connection, job: Job) -> None:
         signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
 
-def guarded(job: Job) -> None:
+def guarded(job: Job, held: bool) -> None:
     """A transaction of its own; nobody wrote anything of a guard."""
-    with _noted(job), _engine().begin() as connection:
+    with _noted(job, held), _engine().begin() as connection:
         _write_and_freeze(connection, job)
 
 
-def holding(job: Job) -> None:
+def holding(job: Job, held: bool) -> None:
     """Frozen when it has asked already; it held the job, did not the server end its session."""
-    with _noted(job), _engine().begin() as connection:
+    with _noted(job, held), _engine().begin() as connection:
         job.guard(connection)
         _write_and_freeze(connection, job)
 
 
-def together(job: Job) -> None:
+def together(job: Job, held: bool) -> None:
     """The effect and the completion in one transaction."""
-    with _noted(job), job.transaction() as session:
+    with _noted(job, held), job.transaction() as session:
         _write_and_freeze(session.connection(), job)
 
 

@@ -1,11 +1,12 @@
 """Workers are frozen past their lease with a write in an open transaction, and woken when another
-one has finished the job: what is guarded commits nothing, what is not shows that it would have.
+one holds the job, or has finished it: what is guarded commits nothing, what is not shows that it
+would have.
 
 A write is stale when it was committed after a later attempt had been claimed. The first act of
 each attempt, after the commit of its claim, is to note which attempts have written: a write of an
 earlier one that is there in the end and was not seen then was committed later than that claim.
 Nobody is accused in vain. And nobody gets away: between a claim and that look the earlier attempt
-stands still, as it does until the later one has ended.
+stands still, and is woken after it.
 
 EMQ_SQL_FROZEN says how many processes; the suite freezes 20.
 """
@@ -97,18 +98,25 @@ def test_holders_that_are_frozen_past_their_lease_commit_nothing_for_it(
 
 
 def freeze_and_wake(field: ForkedField, kinds: list[str], queue: str) -> None:
-    """A process for each of these, all frozen at once; what their handlers held is settled by
-    another one meanwhile, and each wakes up, ends its run, and then its process.
+    """A process for each of these, all frozen at once; another one takes over what they held. Half
+    of the jobs it has finished, the others it holds when they wake up, end their runs, and then
+    their processes.
     """
     jobs: dict[str, list[UUID]] = {kind: [] for kind in (*KINDS, "holding")}
-    for kind in kinds:
-        jobs[kind] += field.enqueue(kind, queue=queue)
+    finished: list[UUID] = []
+    for n, kind in enumerate(kinds):
+        added = field.enqueue(kind, queue=queue, held=n % 4 > 1)
+        jobs[kind] += added
+        finished += added if n % 4 < 2 else []
     settings = {"queues": [queue], "lease": LEASE, "bell": False}
     frozen = [field.start(concurrency=1, **settings) for _ in kinds]
     wait_for(lambda: all(map(stopped, frozen)), "all are frozen", field)
-    another = field.start(**settings)
+    another = field.start(concurrency=len(kinds), **settings)
     every = [job for some in jobs.values() for job in some]
-    field.until("select count(*) = %s from emq.archive where id = any (%s)", len(every), every)
+    archived = "select count(*) = %s from emq.archive where id = any (%s)"
+    field.until(archived, len(finished), finished)
+    taken = "select count(distinct job) = %s from looked where attempts > 1 and job = any (%s)"
+    field.until(taken, len(every), every)
     for worker in frozen:
         worker.send(signal.SIGCONT)
     ended = "select count(*) = %s from looked where attempts = 1 and ended is not null"
@@ -116,6 +124,7 @@ def freeze_and_wake(field: ForkedField, kinds: list[str], queue: str) -> None:
     for kind, verb in (("guarded", "guard"), ("together", "complete")):
         refused = f"select ({REFUSED}) = %s"
         field.until(refused, kind, verb, jobs[kind], len(jobs[kind]))
+    field.until(archived, len(every), every)
     for worker in (*frozen, another):
         worker.send(signal.SIGTERM)
     for worker in (*frozen, another):
