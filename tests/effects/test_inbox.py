@@ -21,7 +21,10 @@ from tests.plugins.databases import Database
 from tests.protocol.calls import Ledger
 from tests.worker.conftest import PATIENCE, Bench
 
-WAITS = "exists (select from pg_locks where not granted and locktype = 'transactionid')"
+WAITS = """
+exists (select from pg_stat_activity
+         where datname = current_database() and wait_event = 'transactionid')
+"""
 
 
 @pytest.fixture

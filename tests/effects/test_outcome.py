@@ -27,7 +27,10 @@ create function wait_at_commit() returns trigger language plpgsql as
 create constraint trigger slow after insert on effect deferrable initially deferred
   for each row execute function wait_at_commit();
 """
-WAITS = "select count(*) = 1 from pg_locks where locktype = 'advisory' and not granted"
+WAITING = """
+  from pg_stat_activity where datname = current_database() and wait_event = 'advisory'
+"""
+WAITS = f"select count(*) = 1 {WAITING}"
 
 
 @pytest.fixture
@@ -184,10 +187,7 @@ def test_while_a_commit_hangs_nothing_final_is_said(
     if commits:
         bench.reader.execute("select pg_advisory_unlock(42)")
     else:
-        bench.reader.execute(
-            "select pg_terminate_backend(pid) from pg_locks"
-            " where locktype = 'advisory' and not granted"
-        )
+        bench.rows(f"select pg_terminate_backend(pid) {WAITING}")
     bench.until("select count(*) = 0 from emq.active")
     assert bench.rows(EFFECTS) == [(int(commits),)]
     assert bench.rows(ENDS) == [("completed" if commits else "failed",)]
