@@ -11,6 +11,7 @@ send.using(session=session).enqueue(order_id=42)   # part of the session's trans
 from __future__ import annotations
 
 from emq_sql.app import EMQ
+from emq_sql.effects.current import unguarded
 from emq_sql.errors import EmqError, JobFinished, LeaseLost, Permanent
 from emq_sql.job import Enqueued
 from emq_sql.rules.backoff import Backoff
@@ -30,4 +31,5 @@ __all__ = [
     "Prepared",
     "Task",
     "job_id",
+    "unguarded",
 ]

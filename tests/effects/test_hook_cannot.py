@@ -107,17 +107,21 @@ def test_autocommit_in_another_database_is_left_alone(
 
 def test_emq_sqls_own_connections_are_in_autocommit_and_not_met(run: Running, db: Database) -> None:
     """Nor is what SQLAlchemy asks such an engine's first connection."""
-    engine = create_engine(sqlalchemy_url(db.dsn), isolation_level="AUTOCOMMIT")
-    emq = EMQ(engine)
+    ways: tuple[dict[str, Any], ...] = (
+        {"isolation_level": "AUTOCOMMIT"}, {"connect_args": {"autocommit": True}},
+    )  # fmt: skip
+    for given in ways:
+        engine = create_engine(sqlalchemy_url(db.dsn), **given)
+        emq = EMQ(engine)
 
-    @emq.task
-    def later() -> None: ...
+        @emq.task
+        def later() -> None: ...
 
-    assert later.enqueue().status == "enqueued"
-    with emq.connection() as connection:
-        assert connection.autocommit
-        assert emq.queues()
-    engine.dispose()
+        assert later.enqueue().status == "enqueued"
+        with emq.connection() as connection:
+            assert connection.autocommit
+            assert emq.queues()
+        engine.dispose()
 
 
 def prepared(engine: Engine) -> None:
