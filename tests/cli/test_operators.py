@@ -196,7 +196,10 @@ def test_the_settings_of_a_queue_are_set_shown_and_reset(say: Say, ledger: Ledge
 
 
 def test_the_settings_of_the_ledger_are_set_shown_and_reset(say: Say) -> None:
-    usual = {"retention": 30 * 86400, "audit_retention": 365 * 86400, "export_first": False}
+    usual = {
+        "retention": 30 * 86400, "audit_retention": 365 * 86400, "inbox_retention": 30 * 86400,
+        "export_first": False,
+    }  # fmt: skip
     assert told(say("settings", "show", "--json")) == usual
     changed = told(say("settings", "set", "retention=60d", "export_first=yes", "--json"))
     assert changed == usual | {"retention": 60 * 86400, "export_first": True}

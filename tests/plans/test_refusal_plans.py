@@ -20,13 +20,16 @@ select emq.job_id(n::text, now() - (n % {DAYS}) * interval '1 day' - interval '1
   from generate_series(1, {DAYS * A_DAY}) n;
 insert into emq.job (id, priority, queue, task, payload, enqueued_at)
 select id, 2, 'q', 't', '{{}}', emq.id_time(id) from ids;
-insert into emq.attempt (id, fence, ended_at, claimed_at, lease_deadline, extensions, how, queue, worker)
-select id, (1::bigint << 40) | 7, t + interval '10 min', t, t + interval '9 min', 0, 'stalled', 'q', 'w'
+insert into emq.attempt
+  (id, fence, ended_at, claimed_at, lease_deadline, extensions, how, queue, worker)
+select id, (1::bigint << 40) | 7, t + interval '10 min', t, t + interval '9 min', 0, 'stalled',
+       'q', 'w'
   from ids, lateral (select emq.id_time(id) as t) x;
-insert into emq.archive (id, fence, finished_at, claimed_at, attempts, stalled, failures, status, queue,
-                         worker, lease_deadline)
-select id, (2::bigint << 40) | 7, t + interval '20 min', t + interval '11 min', 2, 1, 0, 'completed',
-       'q', 'w', t + interval '30 min'
+insert into emq.archive
+  (id, fence, finished_at, claimed_at, attempts, stalled, failures, status, queue, worker,
+   lease_deadline)
+select id, (2::bigint << 40) | 7, t + interval '20 min', t + interval '11 min', 2, 1, 0,
+       'completed', 'q', 'w', t + interval '30 min'
   from ids, lateral (select emq.id_time(id) as t) x
 """
 HISTORY = ("archive", "attempt")
@@ -120,8 +123,8 @@ def test_readers_find_refusals_by_an_index(
     full: Ledger, asked: dict[str, bool], index: str
 ) -> None:
     full.run(
-        "insert into emq.refusal (at, id, fence, verb) select now() - n * interval '1 min', id, 1, 'guard'"
-        " from ids"
+        "insert into emq.refusal (at, id, fence, verb)"
+        " select now() - n * interval '1 min', id, 1, 'guard' from ids"
     )
     full.run("vacuum analyze emq.refusal")
     (job,) = of_day(full, 3, 1)

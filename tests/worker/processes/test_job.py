@@ -117,6 +117,12 @@ def test_a_stale_run_can_commit_nothing(family: Family) -> None:
         process.send_signal(signal.SIGCONT)
     family.until("select count(*) = 1 from effect where what = 'LeaseLost'")
     assert sorted(family.effects(job)) == ["", "LeaseLost"]  # the effect of one run
+    # The child has told its worker, which has put it on record, once.
+    family.until("select count(*) = 1 from emq.refusal where verb = 'complete'")
+    worker.send(signal.SIGTERM)
+    assert worker.wait() == 0
+    on_record = "select attempts, overlap > interval '0' from emq.refusal where verb = 'complete'"
+    assert family.rows(on_record) == [(1, True)]
 
 
 def test_coroutines_share_a_loop_that_lives_on_between_jobs(family: Family) -> None:
