@@ -32,6 +32,7 @@ PROCESSES = int(os.environ.get("EMQ_SQL_FROZEN", "20"))
 AT_ONCE = 20
 LEASE = 1.0
 LONG = PROCESSES > AT_ONCE  # then there is time for sessions that the server ends after ten seconds
+HOLDERS = ("guarded", "together", "holding")
 KINDS = ("guarded", "together", "guarded", "together", "unguarded")
 
 STALE = """
@@ -84,9 +85,8 @@ def test_holders_that_are_frozen_past_their_lease_commit_nothing_for_it(
     if LONG:
         kinds += ["holding"] * AT_ONCE
         freeze_and_wake(field, kinds[PROCESSES:], "batch.holding")
-    for kind in ("guarded", "together", "holding"):
-        assert field.one(STALE, kind) == 0
-        assert field.one(TWICE, kind) == 0
+    assert_nothing_is_stale(field)
+    for kind in HOLDERS:
         assert field.one("select count(*) from written where kind = %s", kind) == kinds.count(kind)
     assert field.one(STALE, "unguarded") == kinds.count("unguarded")
     assert field.one(TWICE, "unguarded") == kinds.count("unguarded")
@@ -121,6 +121,7 @@ def freeze_and_wake(field: ForkedField, kinds: list[str], queue: str) -> None:
         worker.send(signal.SIGCONT)
     ended = "select count(*) = %s from looked where attempts = 1 and ended is not null"
     field.until(f"{ended} and job = any (%s)", len(every), every)
+    assert_nothing_is_stale(field)
     for kind, verb in (("guarded", "guard"), ("together", "complete")):
         refused = f"select ({REFUSED}) = %s"
         field.until(refused, kind, verb, jobs[kind], len(jobs[kind]))
@@ -129,6 +130,13 @@ def freeze_and_wake(field: ForkedField, kinds: list[str], queue: str) -> None:
         worker.send(signal.SIGTERM)
     for worker in (*frozen, another):
         assert worker.wait() == 0, worker.said()
+
+
+def assert_nothing_is_stale(field: ForkedField) -> None:
+    """Of all but the control."""
+    stale, twice = ({kind: field.one(query, kind) for kind in HOLDERS} for query in (STALE, TWICE))
+    assert stale == dict.fromkeys(HOLDERS, 0)
+    assert twice == dict.fromkeys(HOLDERS, 0)
 
 
 def stopped(worker: Forked) -> bool:
