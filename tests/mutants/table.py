@@ -6,7 +6,18 @@ it passes on the schema as it is, being part of the suite.
 
 from __future__ import annotations
 
-from tests.mutants import archive, dead, export, guard, ledger, operators, recovery, upkeep, waiting
+from tests.mutants import (
+    archive,
+    dead,
+    export,
+    guard,
+    ledger,
+    operators,
+    recovery,
+    settle,
+    upkeep,
+    waiting,
+)
 from tests.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -17,6 +28,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *ledger.MUTANTS,
     *operators.MUTANTS,
     *recovery.MUTANTS,
+    *settle.MUTANTS,
     *upkeep.MUTANTS,
     *waiting.MUTANTS,
 )
