@@ -87,6 +87,19 @@ def test_refusals_of_fresh_jobs_look_at_no_older_day(full: Ledger) -> None:
     assert all(name[-8:] >= earliest for name in days), days
 
 
+def test_a_refusal_locks_no_older_day(full: Ledger) -> None:
+    """A day can be dropped while a transaction with a refused call is open."""
+    (id,) = of_day(full, 0, 1)
+    with full.conn.transaction():
+        full.extend((id, (1 << 40) | 7))
+        locked = full.column(
+            "select relation::regclass::text from pg_locks where pid = pg_backend_pid()"
+            " and relation::regclass::text ~ '^emq.(archive|attempt)_2[0-9]{7}$'"
+        )
+    earliest = full.one("select to_char(now() at time zone 'utc' - interval '2 d', 'YYYYMMDD')")
+    assert locked and all(name[-8:] >= earliest for name in locked), locked
+
+
 def test_one_old_job_among_fresh_ones_costs_itself_alone(full: Ledger) -> None:
     (old,) = of_day(full, DAYS - 1, 1)
     watch = refused(full, [*of_day(full, 0, 199), old])

@@ -207,6 +207,15 @@ def test_a_note_sent_again_is_recorded_once_and_another_one_is_another_one(
     assert sorted(found) == sorted(expected)
 
 
+def test_a_completion_repeated_under_the_fence_that_completed_it_is_no_refusal(
+    ledger: Ledger,
+) -> None:
+    held = ledger.start()
+    ledger.complete(held)
+    assert note(ledger, [held, held], ["complete", "guard"], ["0", "0"]) == 1
+    assert [row[4:] for row in rows(ledger)] == [("t", "default", "w1", 1, "guard")]
+
+
 IDS = st.one_of(
     st.none(),
     st.builds(new_id),

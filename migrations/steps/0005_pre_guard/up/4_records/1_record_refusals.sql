@@ -5,7 +5,7 @@
 --   again, or nobody knows such a claim). No refusal is an extension that comes after its own holder has
 --   settled the job (the two met on their way), nor a completion repeated under the fence that
 --   completed it. Never raises, whatever the ids and fences are. Answers how many.
--- Parameters: p_ids, p_fences, p_verbs in step; p_at when, null for now.
+-- Parameters: p_ids, none of them null, p_fences, p_verbs in step; p_at when, null for now.
 -- Locks: none on the ledger; ACCESS SHARE on the partitions from a day before the oldest id to an hour
 --   from now: EXECUTE plans at each call, so pruning happens at planning (see archived.sql).
 -- Index: active_pk, job_pk; attempt_id_idx and archive_id_idx, for each id of the days since it was
@@ -33,8 +33,7 @@ begin
                 then greatest(least(k.at, n.ended_at) - n.claimed_at, interval '0') end
       from (select u.id, u.fence, coalesce(u.verb, 'unknown') as verb,
                    coalesce(u.at, clock_timestamp()) as at, emq.id_time(u.id) - interval '1 day' as since
-              from unnest($1, $2, $3, $4) as u (id, fence, verb, at)
-             where u.id is not null) k
+              from unnest($1, $2, $3, $4) as u (id, fence, verb, at)) k
       left join lateral (select y.fence, y.claimed_at from emq.active y where y.id = k.id offset 0) a
              on true
       left join lateral (select y.task, y.queue from emq.job y where y.id = k.id offset 0) j on true
