@@ -84,8 +84,9 @@ class Driven:
 
     def _is_lost(self, error: Exception) -> bool:
         dialect = self._connection.dialect
-        ours = isinstance(error, dialect.loaded_dbapi.Error)
-        return ours and dialect.is_disconnect(error, self._pooled.dbapi_connection, None)
+        if not isinstance(error, dialect.loaded_dbapi.Error):
+            return False
+        return dialect.is_disconnect(error, self._pooled.dbapi_connection, None)
 
     def as_raised(self, error: Exception) -> Exception:
         """The error as SQLAlchemy raises it."""

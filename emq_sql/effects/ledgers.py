@@ -49,10 +49,6 @@ class Ledgers:
         self._keep(address, ours)
         return ours
 
-    def forget(self, address: Hashable) -> None:
-        """Have it asked again."""
-        self._known.pop(address, None)
-
     def _keep(self, address: Hashable, ours: bool) -> None:
         now = monotonic()
         for old, (_, until) in list(self._known.items()):

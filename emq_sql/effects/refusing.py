@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn, Protocol
 
@@ -14,10 +14,6 @@ from emq_sql.protocol import guarding
 
 class Connected(Protocol):
     """A driver's connection, under a framework's."""
-
-    @property
-    def address(self) -> Hashable:
-        """Where it leads, and as whom."""
 
     def ask(self, statement: str, *arguments: str | int) -> Any:
         """The only value that the statement answers."""
@@ -55,7 +51,6 @@ def _refuse(driven: Connected, guarded: Guarded, error: Exception) -> NoReturn:
     if refusal is not None:
         raise refusal from error
     if guarding.cannot(error):
-        guarded.ledgers.forget(driven.address)
         raise CannotGuard(
             f"The guard of the ledger's database could not be asked about job {guarded.lease.id}.",
             hint="Has the role emq_producer or emq_worker, and the ledger its newest schema?",

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import pytest
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
 from sqlalchemy import create_engine, text
 from sqlalchemy.engine import Engine
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
@@ -162,6 +163,13 @@ def engine(make_pool: Callable[..., Pool]) -> Engine:
     made = make_pool().engine
     assert isinstance(made, Engine)
     return made
+
+
+def idle(driver: Any) -> bool:
+    """Whether no transaction is open on it."""
+    if hasattr(driver, "is_in_transaction"):
+        return not driver.is_in_transaction()
+    return bool(driver.info.transaction_status == TransactionStatus.IDLE)
 
 
 def asyncpg_arguments(dsn: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from emq_sql.effects.current import here
 from emq_sql.errors import CannotGuard, JobFinished, LeaseLost
-from tests.effects.conftest import DRIVERS, WRITE, Pool, Running
+from tests.effects.conftest import DRIVERS, WRITE, Pool, Running, idle
 
 each_driver = pytest.mark.parametrize("pool", DRIVERS, indirect=True)
 CLEAN = text("select pg_current_xact_id_if_assigned() is null and count(*) = 0 from effect")
@@ -47,8 +47,10 @@ def test_who_swallows_the_refusal_commits_nothing_either(run: Running, pool: Poo
     run.lose()
 
     def stubborn(session: Session) -> None:
+        driver = session.connection().connection.driver_connection
         with pytest.raises(LeaseLost):
             write_and_commit(session)
+        assert idle(driver)
         with pytest.raises(PendingRollbackError):
             session.commit()
         session.close()
@@ -168,7 +170,7 @@ def test_a_guard_that_is_gone_lets_no_commit_through(run: Running, pool: Pool) -
     run.ledger.run("alter function emq.guard_commit rename to guard_commits")
 
     def writes(session: Session) -> None:
-        for _ in range(2):  # the second time it is looked for anew
+        for _ in range(2):
             with pytest.raises(CannotGuard, match="schema"):
                 write_and_commit(session, 2)
             session.rollback()

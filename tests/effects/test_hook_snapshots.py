@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from emq_sql.errors import JobFinished, LeaseBusy, LeaseLost
-from tests.effects.conftest import DRIVERS, TWO_DRIVERS, WRITE, Pool, Running
+from tests.effects.conftest import DRIVERS, TWO_DRIVERS, WRITE, Pool, Running, idle
 from tests.protocol.calls import Ledger
 
 CLEAN = text("select pg_current_xact_id_if_assigned() is null and count(*) = 0 from effect")
@@ -27,6 +27,7 @@ def after(happens: Callable[[], object], *, expects: type[Exception] | None) -> 
     def scenario(session: Session) -> None:
         assert session.scalar(text("select count(*) from effect")) == 0
         session.execute(WRITE, {"n": 1})
+        driver = session.connection().connection.driver_connection
         happens()
         if expects is None:
             session.commit()
@@ -34,6 +35,7 @@ def after(happens: Callable[[], object], *, expects: type[Exception] | None) -> 
         with pytest.raises(expects) as caught:
             session.commit()
         assert type(caught.value) is expects
+        assert idle(driver)
         session.rollback()
         assert session.scalar(CLEAN)
 
