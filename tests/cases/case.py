@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 CASES_ = "tests/cases/"
 CRON = "tests/cron/test_pg_cron.py::"
+EFFECTS = "tests/effects/"
 FAULTS = "tests/faults/"
 PROTOCOL = "tests/protocol/"
 SERVICE = "tests/service/"

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from tests.cases.case import CASES_, CRON, FAULTS, PROTOCOL, SERVICE, WORKER, Case
+from tests.cases.case import CASES_, CRON, EFFECTS, FAULTS, PROTOCOL, SERVICE, WORKER, Case
 
 CASES = (
     Case(
@@ -205,6 +205,25 @@ CASES = (
         (
             FAULTS + "test_dead_ends.py"
             "::test_a_job_lost_k_times_reappears_in_the_quarantine_queue_and_knows_of_it",
+        ),
+    ),
+    Case(
+        62,
+        "Cancelling a job that runs",
+        "There was no way to stop a job that had begun but to kill its worker; where there was one, handlers"
+        " polled the database for it.",
+        "A cancel ends the fence, so nothing more is committed for the job. The holder is rung for, and learns it"
+        " at the latest from the answer to its next extension. A child process is killed after a grace; the SQL"
+        " under way is cancelled if the operator or the task wants that.",
+        (
+            EFFECTS + "test_hard_cancel.py"
+            "::test_after_a_cancel_nothing_of_its_handler_is_committed_and_it_is_told_by_the_bell",
+            EFFECTS + "test_hard_cancel.py"
+            "::test_a_child_that_ignores_it_is_killed_and_its_session_ends_on_the_server",
+            EFFECTS + "test_hard_cancel.py"
+            "::test_the_statement_of_a_cancelled_job_ends_and_no_other_one",
+            WORKER + "test_stopping_runs.py"
+            "::test_a_cancel_comes_with_the_next_extension_and_costs_one_other_statement",
         ),
     ),
 )
