@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from sqlalchemy import event, text
 from sqlalchemy.engine import Engine
@@ -197,3 +199,17 @@ def test_outside_handlers_nothing_is_asked(run: Running, pool: Pool) -> None:
     here.set(None)
     pool.session(write_and_commit)
     assert run.written() == [1]
+
+
+def test_asyncpg_which_prepares_all_it_sends_prepares_the_question_once_for_all_jobs(
+    run: Running, make_pool: Callable[..., Pool]
+) -> None:
+    pool = make_pool("asyncpg")
+    for n in range(3):
+        pool.session(lambda session, n=n: write_and_commit(session, n))  # type: ignore[misc]
+        run.held = run.ledger.start()
+        run.begin()
+    kept = text(
+        "select count(*) from pg_prepared_statements where statement like 'select emq.guard_commit%'"
+    )
+    assert pool.session(lambda session: session.scalar(kept)) == 1
