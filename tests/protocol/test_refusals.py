@@ -98,6 +98,10 @@ def test_whose_claim_ended_before_its_lease_did_is_not_late(
 ) -> None:
     held = ledger.start(worker="w1")
     end(ledger, held)
+    ledger.run(  # an hour ago, so that its lease would be over by now
+        "update emq.attempt set claimed_at = claimed_at - interval '1 h',"
+        " ended_at = ended_at - interval '1 h', lease_deadline = lease_deadline - interval '1 h'"
+    )
     again = ledger.claim(1)
     assert ledger.complete(held) == ["lost"]
     ((_, _, late, overlap, _, _, worker, attempts, _),) = rows(ledger)
