@@ -210,6 +210,6 @@ def test_asyncpg_which_prepares_all_it_sends_prepares_the_question_once_for_all_
         run.held = run.ledger.start()
         run.begin()
     kept = text(
-        "select count(*) from pg_prepared_statements where statement like 'select emq.guard_commit%'"
+        "select count(*) from pg_prepared_statements where statement ~ '^select emq.guard_commit'"
     )
     assert pool.session(lambda session: session.scalar(kept)) == 1

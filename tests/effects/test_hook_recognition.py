@@ -170,6 +170,26 @@ def test_what_is_known_of_an_address_is_asked_anew_after_a_while(
         write(elsewhere)
 
 
+def test_it_is_where_the_workers_own_engine_leads_by_now(
+    run: Running, engine: Engine, elsewhere: Engine, empty_db: Database,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Its address is given to another server, whose ledger has another id."""
+    monkeypatch.setattr(ledgers, "KNOWN_FOR", 0.0)
+    dsns = [run.ledger.conn.info.dsn]
+    home = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(dsns[-1]))
+    DatabaseEffects("emq", home).begin(run.lease, run.refused.append, guard=True)
+    write(engine)
+    write(elsewhere)
+    with empty_db.connect() as connection:
+        steps.upgrade(connection, schema="emq")
+    write(elsewhere)
+    dsns.append(empty_db.dsn)
+    with pytest.raises(LeaseLost):  # the job is not there
+        write(elsewhere)
+    assert count(elsewhere) == 2
+
+
 def test_without_an_engine_every_ledger_in_its_schema_is_taken_for_it(
     run: Running, engine: Engine, elsewhere: Engine
 ) -> None:
