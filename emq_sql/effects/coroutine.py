@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 from emq_sql.effects.committing import committing, ends_with_its_block
 from emq_sql.effects.completion import PAUSES, busy, settle_on
 from emq_sql.effects.inbox import must_be_key, once_on
-from emq_sql.effects.transaction import must_be_plain
+from emq_sql.effects.transaction import CommitLock, must_be_plain
 from emq_sql.errors import UnsupportedHandle
 from emq_sql.job import End, Lease, SettleAnswer
 
@@ -30,19 +30,22 @@ async def aopened(source: object) -> AsyncIterator[AsyncSession]:
     """
     session = _made(source)
     plain = session.sync_session
-    allowed = False
+    lock: CommitLock | None = None
 
     def before_commit(_: object) -> None:
-        if not (allowed or plain.in_nested_transaction()):
+        if not (plain.in_nested_transaction() or (lock and lock.open)):
             raise ends_with_its_block()
 
     try:
-        pooled = await (await session.connection()).get_raw_connection()
+        connection = await session.connection()
+        pooled = await connection.get_raw_connection()
         driver = pooled.driver_connection
         must_be_plain(plain, pooled.dbapi_connection)
         event.listen(plain, "before_commit", before_commit)
+        assert connection.sync_connection is not None
+        lock = CommitLock(connection.sync_connection)
         yield session
-        allowed = True
+        lock.unlock()
         with committing(driver):
             await session.commit()
     except BaseException:

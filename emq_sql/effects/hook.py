@@ -63,10 +63,17 @@ def _on_statement(connection: Connection, *_: Any) -> None:
                     f" {guarded.lease.id}, and nothing could be asked before its commits.",
                     hint=f"Use a transaction, {_OPT_OUT}",
                 )
-    elif transaction in guarded.asked:
-        with refusing(driven, guarded):
-            if guarded.ledgers.held_at(driven.address, driven.ask):
-                guarding.guard(driven.ask, guarded.schema, guarded.lease)
+
+
+def _after_statement(connection: Connection, *_: Any) -> None:
+    """What another listener has sent after the guard was asked: it is asked again."""
+    guarded = _guarded(connection)
+    if guarded is None or connection.get_transaction() not in guarded.asked:
+        return
+    driven = Driven(connection)
+    with refusing(driven, guarded):
+        if guarded.ledgers.held_at(driven.address, driven.ask):
+            guarding.guard_commit(driven.ask, guarded.schema, guarded.lease)
 
 
 def _on_two_phase(connection: Connection, *_: Any) -> None:
@@ -86,6 +93,7 @@ def _on_two_phase(connection: Connection, *_: Any) -> None:
 _LISTENERS: dict[str, Callable[..., None]] = {
     "commit": _on_commit,
     "before_cursor_execute": _on_statement,
+    "after_cursor_execute": _after_statement,
     "prepare_twophase": _on_two_phase,
     "commit_twophase": _on_two_phase,
 }

@@ -52,6 +52,31 @@ def opened(source: object, kind: Kind) -> Iterator[Any]:
         )
 
 
+class CommitLock:
+    """Nobody commits on this connection until `unlock`, whatever session or transaction object they
+    do it through: what was written by then is rolled back, and the block must not go on.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.open = False
+        self._early: CannotGuard | None = None
+        event.listen(connection, "commit", self._commit)
+
+    def unlock(self) -> None:
+        """The block is at its end. Raises CannotGuard when somebody has tried to commit in it."""
+        if self._early is not None:  # swallowed, and gone on
+            raise self._early
+        self.open = True
+
+    def _commit(self, connection: Connection) -> None:
+        if self.open:
+            return
+        # Before it raises: else whoever has the connection next would inherit what was written.
+        connection.dialect.do_rollback(connection.connection)
+        self._early = ends_with_its_block()
+        raise self._early
+
+
 def must_be_plain(session: Any, driver: Any) -> None:
     """Raise UnsupportedHandle for a session that does not commit its work and the end at once."""
     if session.twophase:
@@ -92,19 +117,21 @@ def _no_source(source: object) -> UnsupportedHandle:
 def _session(make: Callable[[], Session]) -> Iterator[Session]:
     session = make()
     driver: Any = None
-    allowed = False
+    lock: CommitLock | None = None
 
     def before_commit(_: Session) -> None:
-        if not (allowed or session.in_nested_transaction()):
+        if not (session.in_nested_transaction() or (lock and lock.open)):
             raise ends_with_its_block()
 
     try:
         with found():
-            driver = driver_of(session.connection())
+            connection = session.connection()
+            driver = driver_of(connection)
         must_be_plain(session, driver)
         event.listen(session, "before_commit", before_commit)
+        lock = CommitLock(connection)
         yield session
-        allowed = True
+        lock.unlock()
         with committing(driver):
             session.commit()
     except BaseException:
@@ -119,27 +146,14 @@ def _connection(engine: Engine) -> Iterator[Connection]:
     with found():
         connection = engine.connect()
     driver: Any = None
-    allowed = False
-    early: CannotGuard | None = None
-
-    def commit(_: Connection) -> None:
-        nonlocal early
-        if not allowed:
-            # Before it raises: else whoever has the connection next would inherit what was written.
-            driver.rollback()
-            early = ends_with_its_block()
-            raise early
-
     try:
         with found():
             driver = driver_of(connection)
         must_not_autocommit(driver)
         connection.begin()
-        event.listen(connection, "commit", commit)
+        lock = CommitLock(connection)
         yield connection
-        if early is not None:  # somebody has swallowed it, and gone on
-            raise early
-        allowed = True
+        lock.unlock()
         with committing(driver):
             connection.commit()
     except BaseException:

@@ -69,8 +69,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "end_of", "and x.fence = $2 and x.finished_at >= $3", "and x.finished_at >= $3",
     ),
     mutant(
-        "finished_is_lost", f"{OWN}[plain-release]",
-        "hold", "'snoozed', 'released') then", "'snoozed') then",
+        "finished_is_lost", f"{OWN}[plain-snooze]",
+        "hold", "'timed out', 'snoozed') then", "'timed out') then",
+    ),
+    mutant(
+        "released_is_finished", f"{OWN}[plain-release]",
+        "hold", "'timed out', 'snoozed') then", "'timed out', 'snoozed', 'released') then",
+    ),
+    mutant(
+        "released_is_given_back",
+        OUTCOME + "test_who_lost_a_job_is_not_told_that_he_gave_it_back[release]",
+        "outcome", "where e.how in ('failed', 'snoozed');",
+        "where e.how in ('failed', 'snoozed', 'released');",
     ),
     mutant(
         "frozen_for_ever",
@@ -104,12 +114,12 @@ MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "given_back_is_superseded",
         OUTCOME + "test_who_gave_a_job_back_is_told_so_whoever_has_it_since[retry]",
-        "outcome", "where e.how in ('failed', 'timed out', 'snoozed', 'released');", "where false;",
+        "outcome", "where e.how in ('failed', 'snoozed');", "where false;",
     ),
     mutant(
         "taken_away_is_given_back",
-        OUTCOME + "test_who_lost_a_job_is_not_told_that_he_gave_it_back",
-        "outcome", "where e.how in ('failed', 'timed out', 'snoozed', 'released');", ";",
+        OUTCOME + "test_who_lost_a_job_is_not_told_that_he_gave_it_back[reap]",
+        "outcome", "where e.how in ('failed', 'snoozed');", ";",
     ),
     mutant(
         "open_is_final",

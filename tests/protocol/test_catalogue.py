@@ -30,8 +30,11 @@ BOUNDED = {
 # Rows that one call dealt with: p_limit of them at most.
 OF_ONE_CALL = {
     "adopt", "archive_days", "discard_many", "drain", "erase", "maintain", "maintain_due",
-    "obliterate", "promote", "reap", "release_worker", "replay_many", "sweep",
+    "note_refusals", "obliterate", "promote", "reap", "record_refusals", "release_worker",
+    "replay_many", "sweep",
 }  # fmt: skip
+# A lease in milliseconds, which is a day at most.
+OF_ONE_CALL |= {"hold"}
 # `recovered`, `dead` and `skipped` are of one reap, p_limit at most.
 LOGS_OF_CALLS = {"reap_log"}
 

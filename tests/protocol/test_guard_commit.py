@@ -14,11 +14,12 @@ from tests.protocol.calls import Held, Ledger, refused
 
 Settle = Callable[[Ledger, Held], object]
 
-SETTLE: dict[str, tuple[Settle, str]] = {
-    "complete": (lambda ledger, held: ledger.complete(held), "completed"),
-    "retry": (lambda ledger, held: ledger.retry(held, delay="1 h"), "failed"),
-    "snooze": (lambda ledger, held: ledger.snooze(held, delay="1 h"), "snoozed"),
-    "release": (lambda ledger, held: ledger.release(held), "released"),
+# How it is done, how it is called, and what is raised of a later transaction.
+SETTLE: dict[str, tuple[Settle, str, str]] = {
+    "complete": (lambda ledger, held: ledger.complete(held), "(completed)", "EQ007"),
+    "retry": (lambda ledger, held: ledger.retry(held, delay="1 h"), "(failed)", "EQ007"),
+    "snooze": (lambda ledger, held: ledger.snooze(held, delay="1 h"), "(snoozed)", "EQ007"),
+    "release": (lambda ledger, held: ledger.release(held), "is lost", "EQ001"),
 }
 
 
@@ -69,7 +70,7 @@ def test_one_that_wrote_for_a_lost_job_cannot_commit(ledger: Ledger, other: Ledg
 def test_the_transaction_that_settled_the_job_passes_and_every_later_one_is_told_so(
     ledger: Ledger, other: Ledger, verb: str, savepoint: bool
 ) -> None:
-    settle, how = SETTLE[verb]
+    settle, how, raised = SETTLE[verb]
     held = ledger.start()
     if savepoint:
         other.run("savepoint a")
@@ -80,18 +81,18 @@ def test_the_transaction_that_settled_the_job_passes_and_every_later_one_is_told
     assert guard_commit(other, held) == "settled"
     other.guard(held)
     other.conn.commit()
-    with refused("EQ007", hint="roll back", names=held.id):
+    with refused(raised, hint="roll back", names=held.id):
         other.guard(held)
     other.conn.rollback()
     other.run("create temp table later (n int)")  # it has an xid of its own
-    with refused("EQ007", names=f"({how})"):
+    with refused(raised, names=how):
         other.guard(held)
     other.conn.rollback()
     # Also when somebody else has it by now: this claim was ended by its own holder.
     ledger.run("update emq.scheduled set run_at = clock_timestamp()")
     ledger.promote()
     ledger.claim()
-    with refused("EQ007"):
+    with refused(raised):
         ledger.guard(held)
 
 

@@ -38,7 +38,7 @@ begin
   if v_ours then
     return null;
   end if;
-  if v_how in ('completed', 'failed', 'timed out', 'snoozed', 'released') then
+  if v_how in ('completed', 'failed', 'timed out', 'snoozed') then
     raise exception 'emq: job % was settled already under this very claim (%)', p_id, v_how
       using errcode = 'EQ007',
             hint = 'Its run is over, so nothing more is committed for it: roll back.';

@@ -1,6 +1,6 @@
 -- Promise: what became of (id, fence): yours (still held under it) | completed (by it) | dead | handed
---   back (failed, snoozed or released under it, wherever the job waits or runs now) | cancelled |
---   discarded | superseded (it ended otherwise: by another claim or the reaper) | unknown. Exact for
+--   back (failed or snoozed under it, wherever the job waits or runs now) | cancelled |
+--   discarded | superseded (it ended otherwise: lost, released, timed out) | unknown. Exact for
 --   as long as the rows of the archive and of the attempts are kept. While a transaction that settles
 --   the job is not at its end the answer is yours: `decided` says then that it is not final.
 -- Parameters: p_id, p_fence.
@@ -33,7 +33,7 @@ begin
     return v_s;
   end if;
   perform 1 from emq.end_of(p_id, p_fence) e
-    where e.how in ('failed', 'timed out', 'snoozed', 'released');
+    where e.how in ('failed', 'snoozed');
   if found then
     return 'handed back';
   end if;
