@@ -14,6 +14,7 @@ POISON_JOBS ?= 500
 REAP_LEASES ?= 100000
 EXPORT_ROWS ?= 1000000
 EXPORT_KILLS ?= 20
+FROZEN ?= 500
 PG15_BINDIR ?= /usr/lib/postgresql/15/bin
 
 VENV := .venv
@@ -28,7 +29,7 @@ export PIP_ROOT_USER_ACTION := ignore
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test test-fast test-15 test-cron test-matrix lint format attack faults deploys children \
-        poison reap export mutants bench-pinned bench-idle bench-history dump wheel clean distclean
+        poison reap export frozen cuts lab mutants bench-pinned bench-idle bench-history bench-guard dump wheel clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -101,6 +102,15 @@ export: $(VENV)/.ready-to-test ## EXPORT_ROWS rows to Parquet, with EXPORT_KILLS
 mutants: $(VENV)/.ready-to-test ## Take out each clause that holds a promise: its test must fail
 	$(BIN)/python -m tests.mutants.run
 
+frozen: $(VENV)/.ready-to-test ## FROZEN workers, frozen past their lease and woken, commit nothing for it
+	EMQ_SQL_FROZEN=$(FROZEN) $(BIN)/python -m pytest tests/faults/test_frozen_holders.py --timeout 0 $(PYTEST_ARGS)
+
+cuts: $(VENV)/.ready-to-test ## The connection breaks before and after each message of the protocol
+	EMQ_SQL_ALL_CUTS=1 $(BIN)/python -m pytest tests/faults/test_message_cuts.py --timeout 0 -s $(PYTEST_ARGS)
+
+lab: $(VENV)/.ready-to-test ## Each crash point, each style of completing: the grid, written into its page
+	$(BIN)/emq lab --write docs/explain/crash-points.md
+
 bench-pinned: $(VENV)/.ready-to-test ## Claims stay level while an old snapshot is open
 	$(BIN)/python -m bench.pinned $(BENCH_ARGS)
 
@@ -109,6 +119,9 @@ bench-idle: $(VENV)/.ready-to-test ## Count the statements of an idle worker
 
 bench-history: $(VENV)/.ready-to-test ## Claims stay level while history is exported, vacuumed and dropped
 	$(BIN)/python -m bench.history $(BENCH_ARGS)
+
+bench-guard: $(VENV)/.ready-to-test ## What the guard costs a job with one transaction of its own
+	$(BIN)/python -m bench.guard $(BENCH_ARGS)
 
 dump: $(VENV)/.ready-to-test ## Write migrations/schema.sql anew, for review
 	EMQ_SQL_WRITE_DUMP=1 $(BIN)/python -m pytest tests/protocol/test_dump.py -q
