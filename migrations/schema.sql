@@ -896,6 +896,29 @@ begin
 end $_$;
 
 --
+-- Name: decided(uuid, bigint); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.decided(p_id uuid, p_fence bigint) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+declare
+  v_outcome text;
+begin
+  perform 1 from emq.active a
+    where a.id = p_id and a.fence = p_fence for no key update skip locked;
+  if found then
+    return 'yours';
+  end if;
+  v_outcome := emq.outcome(p_id, p_fence);
+  return case when v_outcome = 'yours' then 'busy' else v_outcome end;
+end $$;
+
+--
 -- Name: discard(uuid, text); Type: FUNCTION; Schema: emq; Owner: -
 --
 
@@ -1039,6 +1062,32 @@ begin
   execute format('drop table emq.%I', p_name);
   delete from emq.tidying t where t.what = p_name;
   return v_kept;
+end $_$;
+
+--
+-- Name: end_of(uuid, bigint); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.end_of(p_id uuid, p_fence bigint, OUT how text, OUT ours boolean) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $_$
+declare
+  v_from timestamptz := emq.id_time(p_id) - interval '1 day';
+  v_to timestamptz := clock_timestamp() + interval '1 hour';
+begin
+  execute 'select x.status, emq.mine(x.xmin) from emq.archive x
+            where x.id = $1 and x.fence = $2 and x.finished_at >= $3 and x.finished_at < $4'
+    into how, ours using p_id, p_fence, v_from, v_to;
+  if how is null then
+    execute 'select x.how, emq.mine(x.xmin) from emq.attempt x
+              where x.id = $1 and x.fence = $2 and x.ended_at >= $3 and x.ended_at < $4'
+      into how, ours using p_id, p_fence, v_from, v_to;
+  end if;
 end $_$;
 
 SET default_tablespace = '';
@@ -1810,12 +1859,31 @@ CREATE FUNCTION emq.guard(p_id uuid, p_fence bigint) RETURNS void
     SET plan_cache_mode TO 'force_generic_plan'
     AS $$
 begin
-  perform 1 from emq.active a where a.id = p_id and a.fence = p_fence for key share;
-  if not found then
-    raise exception 'emq: the lease of job % is lost', p_id
-      using errcode = 'EQ001',
-            hint = 'Another worker holds or has finished this job: roll back.';
+  perform emq.hold(p_id, p_fence);
+end $$;
+
+--
+-- Name: guard_commit(uuid, bigint); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.guard_commit(p_id uuid, p_fence bigint) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  v_ms int;
+begin
+  if pg_current_xact_id_if_assigned() is null then
+    return 'nothing';
   end if;
+  v_ms := emq.hold(p_id, p_fence);
+  if v_ms is null then
+    return 'settled';
+  end if;
+  if current_setting('transaction_timeout', true) = '0' then
+    perform set_config('transaction_timeout', v_ms::text, true);
+  end if;
+  return 'guarded';
 end $$;
 
 --
@@ -1913,6 +1981,54 @@ begin
            where d.datname = current_database());
 exception when insufficient_privilege or undefined_function or feature_not_supported then
   return null;
+end $$;
+
+--
+-- Name: hold(uuid, bigint); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.hold(p_id uuid, p_fence bigint) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+declare
+  v_lease_ms int;
+  v_how text;
+  v_ours boolean;
+  v_idle interval := current_setting('idle_in_transaction_session_timeout')::interval;
+  v_wait text := current_setting('lock_timeout');
+begin
+  perform set_config('lock_timeout', '2s', true)
+    where v_wait::interval = interval '0' or v_wait::interval > interval '2 s';
+  select a.lease_ms into v_lease_ms
+    from emq.active a where a.id = p_id and a.fence = p_fence for key share;
+  perform set_config('lock_timeout', v_wait, true);
+  if v_lease_ms is not null then
+    v_lease_ms := greatest(v_lease_ms, 10000);
+    if v_idle = interval '0' or v_idle > v_lease_ms * interval '1 ms' then
+      perform set_config('idle_in_transaction_session_timeout', v_lease_ms::text, true);
+    end if;
+    return v_lease_ms;
+  end if;
+  select e.how, e.ours into v_how, v_ours from emq.end_of(p_id, p_fence) e;
+  if v_ours then
+    return null;
+  end if;
+  if v_how in ('completed', 'failed', 'timed out', 'snoozed') then
+    raise exception 'emq: job % was settled already under this very claim (%)', p_id, v_how
+      using errcode = 'EQ007',
+            hint = 'Its run is over, so nothing more is committed for it: roll back.';
+  end if;
+  if v_how = 'cancelled' then
+    raise exception 'emq: job % was cancelled by an operator', p_id
+      using errcode = 'EQ001', hint = 'Nothing more can be committed for it: roll back.';
+  end if;
+  raise exception 'emq: the lease of job % is lost', p_id
+    using errcode = 'EQ001',
+          hint = 'Another worker holds or has finished this job: roll back.';
 end $$;
 
 --
@@ -2066,6 +2182,15 @@ begin
    where e.day = (new.finished_at at time zone 'UTC')::date;
   return null;
 end $$;
+
+--
+-- Name: ledger_id(); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.ledger_id() RETURNS uuid
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$ select m.ledger_id from emq.meta m $$;
 
 --
 -- Name: maintain(integer); Type: FUNCTION; Schema: emq; Owner: -
@@ -2243,6 +2368,68 @@ begin
 end $$;
 
 --
+-- Name: mine(xid); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.mine(p_xmin xid) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  v_own bigint := pg_current_xact_id_if_assigned()::text::bigint;
+  v_apart bigint;
+begin
+  if v_own is null then
+    return false;
+  end if;
+  v_apart := (p_xmin::text::bigint - v_own) & 4294967295;
+  if v_apart > 2147483647 then
+    v_apart := v_apart - 4294967296;
+  end if;
+  return v_own + v_apart > 2
+     and coalesce(pg_xact_status((v_own + v_apart)::text::xid8) = 'in progress', false);
+end $$;
+
+--
+-- Name: note_refusals(uuid[], bigint[], text[], interval[], boolean); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.note_refusals(p_ids uuid[], p_fences bigint[], p_verbs text[], p_ago interval[], p_again boolean DEFAULT false) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+declare
+  v_ids uuid[];
+  v_fences bigint[];
+  v_verbs text[];
+  v_at timestamptz[];
+begin
+  select array_agg(k.id), array_agg(k.fence), array_agg(k.verb), array_agg(k.at)
+    into v_ids, v_fences, v_verbs, v_at
+    from (select u.id, u.fence, coalesce(left(u.verb, 40), 'unknown') as verb,
+                 clock_timestamp()
+                 - least(greatest(coalesce(u.ago, '0'), interval '0'), interval '1 year') as at
+            from unnest(p_ids, p_fences, p_verbs, p_ago) as u (id, fence, verb, ago)
+           where u.id is not null) k
+    left join lateral (select y.fence from emq.active y where y.id = k.id offset 0) a on true
+   where a.fence is distinct from k.fence
+     and not (coalesce(p_again, false) and exists (
+       select from emq.refusal r
+        where r.id = k.id and r.fence = k.fence and r.verb = k.verb
+          and r.at between k.at - interval '1 min' and k.at + interval '1 min'));
+  if v_ids is null then
+    return 0;
+  end if;
+  return emq.record_refusals(v_ids, v_fences, v_verbs, v_at);
+end $$;
+
+--
 -- Name: obliterate(text, text, jsonb, integer, boolean, boolean, text); Type: FUNCTION; Schema: emq; Owner: -
 --
 
@@ -2336,6 +2523,24 @@ begin
 end $$;
 
 --
+-- Name: once(text, uuid, bigint); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.once(p_key text, p_id uuid, p_fence bigint) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET lock_timeout TO '5s'
+    AS $$
+begin
+  if p_key is null or length(p_key) not between 1 and 500 then
+    raise exception 'emq: a key of the inbox has % characters', coalesce(length(p_key), 0)
+      using errcode = 'EQ006', hint = 'Give 1 to 500; a digest of what is longer will do.';
+  end if;
+  insert into emq.inbox (key, id, fence) values (p_key, p_id, p_fence) on conflict (key) do nothing;
+  return found;
+end $$;
+
+--
 -- Name: outcome(uuid, bigint); Type: FUNCTION; Schema: emq; Owner: -
 --
 
@@ -2352,8 +2557,8 @@ declare
   v_s text;
 begin
   select a.fence into v from emq.active a where a.id = p_id;
-  if found then
-    return case when v = p_fence then 'yours' else 'superseded' end;
+  if found and v = p_fence then
+    return 'yours';
   end if;
   perform 1 from emq.dead x where x.id = p_id;
   if found then
@@ -2364,8 +2569,16 @@ begin
     into v_s
     from emq.archived(array[p_id]) x
    order by x.fence is not distinct from p_fence desc limit 1;
-  if found then
+  if v_s in ('completed', 'cancelled', 'discarded') then
     return v_s;
+  end if;
+  perform 1 from emq.end_of(p_id, p_fence) e
+    where e.how in ('failed', 'snoozed');
+  if found then
+    return 'handed back';
+  end if;
+  if v is not null or v_s is not null then
+    return 'superseded';
   end if;
   perform 1 from emq.job x where x.id = p_id;
   return case when found then 'superseded' else 'unknown' end;
@@ -2536,10 +2749,10 @@ begin
 end $$;
 
 --
--- Name: refuse(uuid[], bigint[], text[], text); Type: FUNCTION; Schema: emq; Owner: -
+-- Name: record_refusals(uuid[], bigint[], text[], timestamp with time zone[]); Type: FUNCTION; Schema: emq; Owner: -
 --
 
-CREATE FUNCTION emq.refuse(p_ids uuid[], p_fences bigint[], p_answers text[], p_verb text) RETURNS void
+CREATE FUNCTION emq.record_refusals(p_ids uuid[], p_fences bigint[], p_verbs text[], p_at timestamp with time zone[]) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -2548,12 +2761,76 @@ CREATE FUNCTION emq.refuse(p_ids uuid[], p_fences bigint[], p_answers text[], p_
     SET enable_mergejoin TO 'off'
     SET plan_cache_mode TO 'force_generic_plan'
     SET jit TO 'off'
-    AS $$
+    AS $_$
+declare
+  v_from timestamptz;
+  n int;
 begin
-  insert into emq.refusal (id, fence, held, verb)
-  select k.id, k.fence, (select a.fence from emq.active a where a.id = k.id), p_verb
+  select min(emq.id_time(u)) - interval '1 day' into v_from from unnest(p_ids) u;
+  execute $q$
+    insert into emq.refusal (at, id, fence, held, verb, task, queue, worker, attempts, late, overlap)
+    select k.at, k.id, k.fence, a.fence, k.verb, j.task, coalesce(t.queue, j.queue), t.worker,
+           case when k.fence >> 40 > 0 then (k.fence >> 40)::int end,
+           case when t.lease_deadline <= t.ended_at and t.lease_deadline < k.at
+                then k.at - t.lease_deadline end,
+           case when t.queue is not null and n.claimed_at < k.at
+                then greatest(least(k.at, n.ended_at) - n.claimed_at, interval '0') end
+      from (select u.id, u.fence, coalesce(u.verb, 'unknown') as verb,
+                   coalesce(u.at, clock_timestamp()) as at, emq.id_time(u.id) - interval '1 day' as since
+              from unnest($1, $2, $3, $4) as u (id, fence, verb, at)) k
+      left join lateral (select y.fence, y.claimed_at from emq.active y where y.id = k.id offset 0) a
+             on true
+      left join lateral (select y.task, y.queue from emq.job y where y.id = k.id offset 0) j on true
+      left join lateral (
+        select e.queue, e.worker, e.lease_deadline, e.ended_at, e.how
+          from emq.attempt e
+         where e.id = k.id and e.fence = k.fence
+           and e.ended_at >= $5 and e.ended_at >= k.since and e.ended_at < $6
+        union all
+        select e.queue, e.worker, e.lease_deadline, e.finished_at, 'completed' from emq.archive e
+         where e.id = k.id and e.fence = k.fence
+           and e.finished_at >= $5 and e.finished_at >= k.since and e.finished_at < $6
+         limit 1) t on true
+      left join lateral (
+        select y.claimed_at, y.ended_at
+          from (select a.fence >> 40 as attempts, a.claimed_at, null::timestamptz as ended_at
+                 where a.fence >> 40 > k.fence >> 40
+                union all
+                select e.fence >> 40, e.claimed_at, e.ended_at from emq.attempt e
+                 where e.id = k.id and e.fence >> 40 > k.fence >> 40
+                   and e.ended_at >= $5 and e.ended_at >= k.since and e.ended_at < $6
+                union all
+                select e.attempts, e.claimed_at, e.finished_at from emq.archive e
+                 where e.id = k.id and e.attempts > k.fence >> 40 and e.claimed_at is not null
+                   and e.finished_at >= $5 and e.finished_at >= k.since and e.finished_at < $6
+               ) y order by y.attempts limit 1) n on true
+     where t.how is null
+        or not (k.verb = 'extend' and t.how in ('completed', 'failed', 'timed out', 'snoozed')
+                or k.verb = 'complete' and t.how = 'completed')
+  $q$ using p_ids, p_fences, p_verbs, p_at, v_from, clock_timestamp() + interval '1 hour';
+  get diagnostics n = row_count;
+  return n;
+end $_$;
+
+--
+-- Name: refuse(uuid[], bigint[], text[], text); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.refuse(p_ids uuid[], p_fences bigint[], p_answers text[], p_verb text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  v_ids uuid[];
+  v_fences bigint[];
+begin
+  select array_agg(k.id), array_agg(k.fence) into v_ids, v_fences
     from unnest(p_ids, p_fences, p_answers) as k (id, fence, answer)
    where k.answer = 'lost' and k.id is not null;
+  if v_ids is not null then
+    perform emq.record_refusals(
+      v_ids, v_fences, array_fill(p_verb, array[cardinality(v_ids)]), null);
+  end if;
 end $$;
 
 --
@@ -3203,7 +3480,7 @@ declare
   v_broken text;
   v_said text;
 begin
-  perform emq.refuse_settings(s, array['retention', 'audit_retention', 'export_first']);
+  perform emq.refuse_settings(s, array['retention', 'audit_retention', 'inbox_retention', 'export_first']);
   if s @? 'strict $.* ? (@.type() == "object" || @.type() == "array")' then
     raise exception using errcode = 'data_exception', message = 'one value is needed for each name';
   end if;
@@ -3212,6 +3489,8 @@ begin
                      else m.retention end,
     audit_retention = case when s ? 'audit_retention'
       then coalesce((s ->> 'audit_retention')::interval, '1 year') else m.audit_retention end,
+    inbox_retention = case when s ? 'inbox_retention'
+      then coalesce((s ->> 'inbox_retention')::interval, '30 days') else m.inbox_retention end,
     export_first = case when s ? 'export_first'
       then coalesce((s ->> 'export_first')::boolean, false) else m.export_first end;
   insert into emq.audit (verb, label, detail) values ('configure', p_label, s);
@@ -3286,6 +3565,48 @@ exception when data_exception or check_violation then
 end $_$;
 
 --
+-- Name: settle(uuid, bigint, text, boolean, jsonb, interval, text); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.settle(p_id uuid, p_fence bigint, p_verb text, p_last boolean, p_result jsonb DEFAULT NULL::jsonb, p_delay interval DEFAULT NULL::interval, p_error text DEFAULT NULL::text) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+declare
+  v_ms int;
+  v_idle interval := current_setting('idle_in_transaction_session_timeout')::interval;
+begin
+  if p_verb is null or p_verb not in ('complete', 'retry', 'snooze') then
+    raise exception 'emq: settle: the verb % is none', coalesce(quote_literal(p_verb), 'null')
+      using errcode = 'EQ006', hint = 'complete, retry or snooze.';
+  end if;
+  select a.lease_ms into v_ms
+    from emq.active a where a.id = p_id and a.fence = p_fence for update skip locked;
+  if not found then
+    perform 1 from emq.active a where a.id = p_id and a.fence = p_fence;
+    if found then
+      return 'busy';
+    end if;
+    perform emq.hold(p_id, p_fence);
+    return 'done';
+  end if;
+  v_ms := greatest(v_ms, 10000);
+  if v_idle = interval '0' or v_idle > v_ms * interval '1 ms' then
+    perform set_config('idle_in_transaction_session_timeout', v_ms::text, true);
+  end if;
+  if p_last and current_setting('transaction_timeout', true) = '0' then
+    perform set_config('transaction_timeout', v_ms::text, true);
+  end if;
+  if p_verb = 'complete' then
+    return (emq.complete(array[p_id], array[p_fence], array[p_result]))[1];
+  end if;
+  return (emq.put_back(p_verb, array[p_id], array[p_fence], array[p_delay], array[p_error]))[1];
+end $$;
+
+--
 -- Name: snooze(uuid[], bigint[], interval[]); Type: FUNCTION; Schema: emq; Owner: -
 --
 
@@ -3293,6 +3614,19 @@ CREATE FUNCTION emq.snooze(p_ids uuid[], p_fences bigint[], p_delays interval[])
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$ select emq.put_back('snooze', p_ids, p_fences, p_delays, null) $$;
+
+--
+-- Name: sql_stops(uuid[]); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.sql_stops(p_ids uuid[]) RETURNS uuid[]
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+  select coalesce(array_agg(u), '{}') from unnest(p_ids) u
+   where exists (select from emq.audit a where a.id = u and a.verb = 'stop sql')
+$$;
 
 --
 -- Name: stall(uuid[], bigint[], text[]); Type: FUNCTION; Schema: emq; Owner: -
@@ -3305,6 +3639,18 @@ CREATE FUNCTION emq.stall(p_ids uuid[], p_fences bigint[], p_errors text[] DEFAU
   select emq.hand_back(
     'stall', array_fill('stalled'::text, array[coalesce(cardinality(p_ids), 0)]),
     p_ids, p_fences, null, p_errors)
+$$;
+
+--
+-- Name: stop_sql(uuid, text); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.stop_sql(p_id uuid, p_label text DEFAULT NULL::text) RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+  insert into emq.audit (verb, queue, id, label)
+  select 'stop sql', j.queue, j.id, p_label from emq.job j where j.id = p_id
 $$;
 
 --
@@ -3536,7 +3882,7 @@ begin
     did := 'busy';
     return;
   end if;
-  foreach v_kind in array array['days', 'queues', 'dead', 'attempts', 'records', 'strays'] loop
+  foreach v_kind in array array['days', 'queues', 'dead', 'attempts', 'records', 'inbox', 'strays'] loop
     begin
       execute format('select t.* from emq.%I($1) t', 'tidy_' || v_kind)
         into did, what, remaining using greatest(p_limit, 1);
@@ -3732,6 +4078,35 @@ begin
   if n > 0 then
     did := 'discarded';
     what := 'dead';
+  end if;
+end $$;
+
+--
+-- Name: tidy_inbox(integer); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.tidy_inbox(p_limit integer, OUT did text, OUT what text, OUT remaining bigint) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET jit TO 'off'
+    AS $$
+declare
+  v_before timestamptz;
+  n bigint;
+begin
+  select emq.ago(m.inbox_retention) into v_before from emq.meta m;
+  with x as materialized (
+    select r.ctid as c from emq.inbox r where r.at < v_before order by r.at limit p_limit
+  )
+  delete from emq.inbox r using x where r.ctid = x.c;
+  get diagnostics n = row_count;
+  if n > 0 then
+    did := 'deleted';
+    what := 'inbox';
   end if;
 end $$;
 
@@ -4560,6 +4935,18 @@ CREATE TABLE emq.exported (
 );
 
 --
+-- Name: inbox; Type: TABLE; Schema: emq; Owner: -
+--
+
+CREATE TABLE emq.inbox (
+    key text NOT NULL COLLATE pg_catalog."C",
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    id uuid NOT NULL,
+    fence bigint NOT NULL,
+    CONSTRAINT inbox_key_ck CHECK (((length(key) >= 1) AND (length(key) <= 500)))
+);
+
+--
 -- Name: late; Type: TABLE; Schema: emq; Owner: -
 --
 
@@ -4623,7 +5010,9 @@ CREATE TABLE emq.meta (
     audit_retention interval DEFAULT '1 year'::interval NOT NULL,
     export_first boolean DEFAULT false NOT NULL,
     home text,
+    inbox_retention interval DEFAULT '30 days'::interval NOT NULL,
     CONSTRAINT meta_audit_retention_ck CHECK ((audit_retention >= '1 day'::interval)),
+    CONSTRAINT meta_inbox_retention_ck CHECK ((inbox_retention >= '01:00:00'::interval)),
     CONSTRAINT meta_one_ck CHECK (one),
     CONSTRAINT meta_retention_ck CHECK ((retention >= '01:00:00'::interval))
 );
@@ -4633,6 +5022,12 @@ CREATE TABLE emq.meta (
 --
 
 COMMENT ON CONSTRAINT meta_audit_retention_ck ON emq.meta IS 'audit_retention is 1 day or more';
+
+--
+-- Name: CONSTRAINT meta_inbox_retention_ck ON meta; Type: COMMENT; Schema: emq; Owner: -
+--
+
+COMMENT ON CONSTRAINT meta_inbox_retention_ck ON emq.meta IS 'inbox_retention is 1 hour or more';
 
 --
 -- Name: CONSTRAINT meta_retention_ck ON meta; Type: COMMENT; Schema: emq; Owner: -
@@ -4715,7 +5110,13 @@ CREATE TABLE emq.refusal (
     id uuid NOT NULL,
     fence bigint,
     held bigint,
-    verb text NOT NULL
+    verb text NOT NULL,
+    task text,
+    queue text COLLATE pg_catalog."C",
+    worker text,
+    attempts integer,
+    late interval,
+    overlap interval
 );
 
 ALTER TABLE ONLY emq.refusal REPLICA IDENTITY FULL;
@@ -4850,6 +5251,13 @@ ALTER TABLE ONLY emq.export_part
 
 ALTER TABLE ONLY emq.exported
     ADD CONSTRAINT exported_pk PRIMARY KEY (day);
+
+--
+-- Name: inbox inbox_pk; Type: CONSTRAINT; Schema: emq; Owner: -
+--
+
+ALTER TABLE ONLY emq.inbox
+    ADD CONSTRAINT inbox_pk PRIMARY KEY (key);
 
 --
 -- Name: job job_pk; Type: CONSTRAINT; Schema: emq; Owner: -
@@ -4988,6 +5396,12 @@ CREATE INDEX dead_died_at_idx ON emq.dead USING btree (died_at, id);
 --
 
 CREATE INDEX dead_queue_died_at_idx ON emq.dead USING btree (queue, died_at);
+
+--
+-- Name: inbox_at_idx; Type: INDEX; Schema: emq; Owner: -
+--
+
+CREATE INDEX inbox_at_idx ON emq.inbox USING btree (at);
 
 --
 -- Name: late_at_idx; Type: INDEX; Schema: emq; Owner: -
@@ -5164,6 +5578,12 @@ REVOKE ALL ON FUNCTION emq.dead_matching(p_filter jsonb, p_newest boolean, p_lim
 REVOKE ALL ON FUNCTION emq.dead_where(p_filter jsonb) FROM PUBLIC;
 
 --
+-- Name: FUNCTION decided(p_id uuid, p_fence bigint); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.decided(p_id uuid, p_fence bigint) FROM PUBLIC;
+
+--
 -- Name: FUNCTION discard(p_id uuid, p_label text); Type: ACL; Schema: emq; Owner: -
 --
 
@@ -5186,6 +5606,12 @@ REVOKE ALL ON FUNCTION emq.drain(p_queue text, p_limit integer, p_scheduled bool
 --
 
 REVOKE ALL ON FUNCTION emq.drop_attempts(p_name text, p_kept uuid[]) FROM PUBLIC;
+
+--
+-- Name: FUNCTION end_of(p_id uuid, p_fence bigint, OUT how text, OUT ours boolean); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.end_of(p_id uuid, p_fence bigint, OUT how text, OUT ours boolean) FROM PUBLIC;
 
 --
 -- Name: FUNCTION end_runs(p_runs emq.active[], p_ends text[], p_delays interval[], p_errors text[], p_max_stalled integer); Type: ACL; Schema: emq; Owner: -
@@ -5314,6 +5740,12 @@ REVOKE ALL ON FUNCTION emq.fingerprint(p_task text, p_reason text, p_error text)
 REVOKE ALL ON FUNCTION emq.guard(p_id uuid, p_fence bigint) FROM PUBLIC;
 
 --
+-- Name: FUNCTION guard_commit(p_id uuid, p_fence bigint); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.guard_commit(p_id uuid, p_fence bigint) FROM PUBLIC;
+
+--
 -- Name: FUNCTION hand_back(p_verb text, p_ends text[], p_ids uuid[], p_fences bigint[], p_delays interval[], p_errors text[]); Type: ACL; Schema: emq; Owner: -
 --
 
@@ -5330,6 +5762,12 @@ REVOKE ALL ON FUNCTION emq.headline(p_error text) FROM PUBLIC;
 --
 
 REVOKE ALL ON FUNCTION emq.here() FROM PUBLIC;
+
+--
+-- Name: FUNCTION hold(p_id uuid, p_fence bigint); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.hold(p_id uuid, p_fence bigint) FROM PUBLIC;
 
 --
 -- Name: FUNCTION id_time(p_id uuid); Type: ACL; Schema: emq; Owner: -
@@ -5374,6 +5812,12 @@ REVOKE ALL ON FUNCTION emq.last_chance(p_ids uuid[], p_fences bigint[]) FROM PUB
 REVOKE ALL ON FUNCTION emq.late_row() FROM PUBLIC;
 
 --
+-- Name: FUNCTION ledger_id(); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.ledger_id() FROM PUBLIC;
+
+--
 -- Name: FUNCTION maintain(p_limit integer, OUT ran boolean, OUT promoted integer, OUT recovered integer, OUT dead integer); Type: ACL; Schema: emq; Owner: -
 --
 
@@ -5392,10 +5836,28 @@ REVOKE ALL ON FUNCTION emq.maintain_due(p_every interval, p_limit integer, OUT r
 REVOKE ALL ON PROCEDURE emq.maintain_loop(IN p_seconds integer, IN p_every interval) FROM PUBLIC;
 
 --
+-- Name: FUNCTION mine(p_xmin xid); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.mine(p_xmin xid) FROM PUBLIC;
+
+--
+-- Name: FUNCTION note_refusals(p_ids uuid[], p_fences bigint[], p_verbs text[], p_ago interval[], p_again boolean); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.note_refusals(p_ids uuid[], p_fences bigint[], p_verbs text[], p_ago interval[], p_again boolean) FROM PUBLIC;
+
+--
 -- Name: FUNCTION obliterate(p_queue text, p_confirm text, p_after jsonb, p_limit integer, p_force boolean, p_dry_run boolean, p_label text, OUT status text, OUT erased integer, OUT next jsonb, OUT remaining bigint); Type: ACL; Schema: emq; Owner: -
 --
 
 REVOKE ALL ON FUNCTION emq.obliterate(p_queue text, p_confirm text, p_after jsonb, p_limit integer, p_force boolean, p_dry_run boolean, p_label text, OUT status text, OUT erased integer, OUT next jsonb, OUT remaining bigint) FROM PUBLIC;
+
+--
+-- Name: FUNCTION once(p_key text, p_id uuid, p_fence bigint); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.once(p_key text, p_id uuid, p_fence bigint) FROM PUBLIC;
 
 --
 -- Name: FUNCTION outcome(p_id uuid, p_fence bigint); Type: ACL; Schema: emq; Owner: -
@@ -5444,6 +5906,12 @@ REVOKE ALL ON FUNCTION emq.reap(p_limit integer, OUT recovered integer, OUT dead
 --
 
 REVOKE ALL ON FUNCTION emq.reap_one(p_id uuid, p_fence bigint, p_max_stalled integer) FROM PUBLIC;
+
+--
+-- Name: FUNCTION record_refusals(p_ids uuid[], p_fences bigint[], p_verbs text[], p_at timestamp with time zone[]); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.record_refusals(p_ids uuid[], p_fences bigint[], p_verbs text[], p_at timestamp with time zone[]) FROM PUBLIC;
 
 --
 -- Name: FUNCTION refuse(p_ids uuid[], p_fences bigint[], p_answers text[], p_verb text); Type: ACL; Schema: emq; Owner: -
@@ -5572,16 +6040,34 @@ REVOKE ALL ON FUNCTION emq.set_ledger(p_settings jsonb, p_label text) FROM PUBLI
 REVOKE ALL ON FUNCTION emq.set_queue(p_queue text, p_settings jsonb, p_label text) FROM PUBLIC;
 
 --
+-- Name: FUNCTION settle(p_id uuid, p_fence bigint, p_verb text, p_last boolean, p_result jsonb, p_delay interval, p_error text); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.settle(p_id uuid, p_fence bigint, p_verb text, p_last boolean, p_result jsonb, p_delay interval, p_error text) FROM PUBLIC;
+
+--
 -- Name: FUNCTION snooze(p_ids uuid[], p_fences bigint[], p_delays interval[]); Type: ACL; Schema: emq; Owner: -
 --
 
 REVOKE ALL ON FUNCTION emq.snooze(p_ids uuid[], p_fences bigint[], p_delays interval[]) FROM PUBLIC;
 
 --
+-- Name: FUNCTION sql_stops(p_ids uuid[]); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.sql_stops(p_ids uuid[]) FROM PUBLIC;
+
+--
 -- Name: FUNCTION stall(p_ids uuid[], p_fences bigint[], p_errors text[]); Type: ACL; Schema: emq; Owner: -
 --
 
 REVOKE ALL ON FUNCTION emq.stall(p_ids uuid[], p_fences bigint[], p_errors text[]) FROM PUBLIC;
+
+--
+-- Name: FUNCTION stop_sql(p_id uuid, p_label text); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.stop_sql(p_id uuid, p_label text) FROM PUBLIC;
 
 --
 -- Name: FUNCTION story(p_id uuid); Type: ACL; Schema: emq; Owner: -
@@ -5630,6 +6116,12 @@ REVOKE ALL ON FUNCTION emq.tidy_days(p_limit integer, OUT did text, OUT what tex
 --
 
 REVOKE ALL ON FUNCTION emq.tidy_dead(p_limit integer, OUT did text, OUT what text, OUT remaining bigint) FROM PUBLIC;
+
+--
+-- Name: FUNCTION tidy_inbox(p_limit integer, OUT did text, OUT what text, OUT remaining bigint); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.tidy_inbox(p_limit integer, OUT did text, OUT what text, OUT remaining bigint) FROM PUBLIC;
 
 --
 -- Name: FUNCTION tidy_marks(p_kept_from timestamp with time zone); Type: ACL; Schema: emq; Owner: -
