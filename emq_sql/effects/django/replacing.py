@@ -189,9 +189,6 @@ def _guarded(wrapper: Any) -> Guarded | None:
 
 
 def _guard(driven: Driven, guarded: Guarded) -> None:
-    if driven.driver in guarded.settling:
-        guarded.settling.discard(driven.driver)
-        return
     if driven.has_nothing_to_commit:
         return
     with refusing(driven, guarded):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -175,6 +176,23 @@ def test_a_block_that_only_reads_takes_no_lock_on_the_job(room: Room) -> None:
 
     assert room.run(held, read) == 0
     assert room.refused == []
+
+
+def test_a_block_in_which_nothing_was_asked_asks_nothing(
+    room: Room, connection: Any, tmp_path: Path
+) -> None:
+    trace = tmp_path / "trace"
+
+    def nothing() -> None:
+        with trace.open("wb") as file:
+            connection.connection.pgconn.trace(file.fileno())
+            with transaction.atomic():
+                pass
+            connection.connection.pgconn.untrace()
+
+    connection.ensure_connection()
+    room.run(room.lost(), nothing)
+    assert trace.read_text() == ""
 
 
 def test_a_block_that_failed_is_rolled_back_as_ever(room: Room) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import DataError, IntegrityError, InternalError, transaction
+from django.db import DataError, IntegrityError, InternalError, OperationalError, transaction
 from django.db.models import F
 from django.db.models.expressions import RawSQL
 from psycopg import sql
@@ -183,6 +183,19 @@ def test_an_error_of_a_statement_is_djangos_and_leaves_the_connection_clean(
     room.run(room.held(), work)
     assert room.notes() == ["there", "another"]
     assert connection.get_autocommit()
+
+
+def test_after_a_connection_that_broke_in_a_statement_there_is_a_new_one(
+    room: Room, connection: Any
+) -> None:
+    def work() -> None:
+        Note.objects.create(text="before")
+        with pytest.raises(OperationalError):
+            run(connection, "do $$ begin perform pg_terminate_backend(pg_backend_pid()); end $$")
+        Note.objects.create(text="after")
+
+    room.run(room.held(), work)
+    assert room.notes() == ["before", "after"]
 
 
 def test_a_deferred_constraint_that_fails_at_the_commit_is_djangos_error(
