@@ -24,6 +24,7 @@ COMMANDS = [
     ["pause", "mail"],
     ["resume", "mail"],
     ["doctor"],
+    ["refusals"],
     ["schema", "upgrade"],
     ["schema", "downgrade", "--to", "0"],
     ["schema", "current"],
