@@ -51,7 +51,7 @@ class EMQ(Registry):
         listen_dsn: str | URL | Engine | None = None,
         bell: bool = True,
     ) -> None:
-        super().__init__()
+        super().__init__(self)
         self.schema = names.schema_name(schema)
         self.environment = environment
         self.bell = bell

@@ -53,10 +53,11 @@ class TaskSettings(TypedDict, total=False):
     guard: bool
 
 
-class Registry(Sender):
+class Registry:
     """The part of an `EMQ` that knows its tasks."""
 
-    def __init__(self) -> None:
+    def __init__(self, sender: Sender) -> None:
+        self._sender = sender
         self._tasks: dict[str, Task[..., Any]] = {}
 
     @property
@@ -168,7 +169,7 @@ class Registry(Sender):
             handler = Handler(
                 called, function, takes_context, limit, policy, hopeless, guard, cancel_sql, kind
             )
-            return self._register(Task(self, handler, options))
+            return self._register(Task(self._sender, handler, options))
 
         return register if function is None else register(function)
 
