@@ -51,9 +51,6 @@ def _on_statement(connection: Connection, *_: Any) -> None:
     guarded = _guarded(connection)
     if guarded is None:
         return
-    transaction = connection.get_transaction()
-    if transaction is None:  # what SQLAlchemy asks a new connection on its own
-        return
     driven = Driven(connection)
     if driven.autocommit:
         with refusing(driven, guarded):

@@ -199,6 +199,10 @@ def test_without_an_engine_every_ledger_in_its_schema_is_taken_for_it(
     with pytest.raises(LeaseLost):
         write(engine)
     write(elsewhere)
+    run.ledger.run("drop function emq.guard_commit")
+    DatabaseEffects("emq").begin(run.lease, run.refused.append, guard=True)
+    with pytest.raises(CannotGuard, match="schema upgrade"):
+        write(engine)
 
 
 @pytest.fixture
@@ -255,19 +259,24 @@ def test_a_role_that_may_not_ask_any_more_is_refused_by_name(
 
 
 def test_another_ledger_that_a_role_may_not_ask_is_left_alone(
-    run: Running, role: str, elsewhere: Engine, empty_db: Database
+    run: Running, role: str, elsewhere: Engine, empty_db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with empty_db.connect() as connection:
-        steps.upgrade(connection, schema="emq")
-        grant = sql.SQL("grant select, insert on effect to {}")
-        connection.execute(grant.format(sql.Identifier(role)))
+    """Whichever of the rights it lacks."""
+    monkeypatch.setattr(ledgers, "KNOWN_FOR", 0.0)
+    there = Ledger(empty_db.connect())
+    steps.upgrade(there.conn, schema="emq")
+    there.run(f"grant select, insert on effect to {role}")
     run.lose()
     as_role = create_engine(sqlalchemy_url(empty_db.dsn), connect_args={"user": role})
+    rights = ("usage on schema emq", "execute on function emq.guard_commit, emq.ledger_id")
     write(as_role)
+    for right in rights:
+        there.run(f"grant {right} to {role}")
+        write(as_role)
+        there.run(f"revoke {right} from {role}")
     as_role.dispose()
-    assert count(elsewhere) == 1
-    with empty_db.connect() as connection:
-        connection.execute(sql.SQL("drop owned by {}").format(sql.Identifier(role)))
+    assert count(elsewhere) == 3
+    there.run(f"drop owned by {role}")
 
 
 def test_a_ledger_that_has_lost_its_guard_is_refused_at_the_first_commit_too(
