@@ -7,10 +7,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import event
 from sqlalchemy.engine import Connection
 
-from emq_sql.effects.committing import committing, ends_with_its_block
+from emq_sql.effects.committing import committing
 from emq_sql.effects.completion import PAUSES, busy, settle_on
 from emq_sql.effects.inbox import must_be_key, once_on
 from emq_sql.effects.transaction import CommitLock, must_be_plain
@@ -30,20 +29,13 @@ async def aopened(source: object) -> AsyncIterator[AsyncSession]:
     """
     session = _made(source)
     plain = session.sync_session
-    lock: CommitLock | None = None
-
-    def before_commit(_: object) -> None:
-        if not (plain.in_nested_transaction() or (lock and lock.open)):
-            raise ends_with_its_block()
-
     try:
         connection = await session.connection()
         pooled = await connection.get_raw_connection()
         driver = pooled.driver_connection
         must_be_plain(plain, pooled.dbapi_connection)
-        event.listen(plain, "before_commit", before_commit)
         assert connection.sync_connection is not None
-        lock = CommitLock(connection.sync_connection)
+        lock = CommitLock(connection.sync_connection, plain)
         yield session
         lock.unlock()
         with committing(driver):

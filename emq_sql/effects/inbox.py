@@ -8,7 +8,7 @@ from emq_sql.effects.completion import must_be_in_transaction
 from emq_sql.errors import BadSetting
 from emq_sql.job import Lease
 from emq_sql.protocol import settling
-from emq_sql.protocol.speaking import Speaker, speaker, speaker_of
+from emq_sql.protocol.speaking import speaker, speaker_of
 
 LONGEST = 500
 
@@ -21,13 +21,13 @@ def once_in(handle: object, schema: str, lease: Lease, key: str) -> bool:
     """
     must_be_key(key)
     must_be_in_transaction(handle)
-    return _once(speaker(handle), schema, lease, key)
+    return settling.once(speaker(handle), schema, lease, key)
 
 
 def once_on(connection: Connection, schema: str, lease: Lease, key: str) -> bool:
     """The same on a Connection with any driver, in its transaction."""
     must_be_key(key)
-    return _once(speaker_of(connection), schema, lease, key)
+    return settling.once(speaker_of(connection), schema, lease, key)
 
 
 def must_be_key(key: object) -> None:
@@ -44,7 +44,3 @@ def must_be_key(key: object) -> None:
             "A key has a NUL or half a character in it, which PostgreSQL cannot hold.",
             hint="Leave them out, or give a digest.",
         )
-
-
-def _once(speaks: Speaker, schema: str, lease: Lease, key: str) -> bool:
-    return settling.once(speaks, schema, lease, key)

@@ -54,22 +54,29 @@ def opened(source: object, kind: Kind) -> Iterator[Any]:
 
 class CommitLock:
     """Nobody commits on this connection until `unlock`, whatever session or transaction object they
-    do it through: what was written by then is rolled back, and the block must not go on.
+    do it through: what was written by then is rolled back, and the block must not go on. A commit
+    of `session`, whose connection it is, is refused before that, and leaves the block whole.
     """
 
-    def __init__(self, connection: Connection) -> None:
-        self.open = False
+    def __init__(self, connection: Connection, session: Session | None = None) -> None:
+        self._open = False
         self._early: CannotGuard | None = None
         event.listen(connection, "commit", self._commit)
+        if session is not None:
+            event.listen(session, "before_commit", self._before_commit)
 
     def unlock(self) -> None:
         """The block is at its end. Raises CannotGuard when somebody has tried to commit in it."""
         if self._early is not None:  # swallowed, and gone on
             raise self._early
-        self.open = True
+        self._open = True
+
+    def _before_commit(self, session: Session) -> None:
+        if not (self._open or session.in_nested_transaction()):
+            raise ends_with_its_block()
 
     def _commit(self, connection: Connection) -> None:
-        if self.open:
+        if self._open:
             return
         # Before it raises: else whoever has the connection next would inherit what was written.
         connection.dialect.do_rollback(connection.connection)
@@ -117,19 +124,12 @@ def _no_source(source: object) -> UnsupportedHandle:
 def _session(make: Callable[[], Session]) -> Iterator[Session]:
     session = make()
     driver: Any = None
-    lock: CommitLock | None = None
-
-    def before_commit(_: Session) -> None:
-        if not (session.in_nested_transaction() or (lock and lock.open)):
-            raise ends_with_its_block()
-
     try:
         with found():
             connection = session.connection()
             driver = driver_of(connection)
         must_be_plain(session, driver)
-        event.listen(session, "before_commit", before_commit)
-        lock = CommitLock(connection)
+        lock = CommitLock(connection, session)
         yield session
         lock.unlock()
         with committing(driver):

@@ -16,10 +16,9 @@ import psycopg
 
 from emq_sql.job import Answer, KeepAnswer, Lease, Outcome, PutBackAnswer
 from emq_sql.protocol.adapt import cursor
+from emq_sql.protocol.characters import in_characters_of
 from emq_sql.protocol.troubles import named
 from emq_sql.rules.verdict import Reason
-
-_ANY_CHARACTER = ("UTF8", "SQL_ASCII")
 
 
 def complete(
@@ -133,12 +132,6 @@ def note_refusals(
     return int(row[0])
 
 
-def guard(conn: psycopg.Connection[Any], schema: str, lease: Lease) -> None:
-    """Hold the ownership of a job to the end of the transaction; raises LeaseLost if stale."""
-    with named(), cursor(conn) as c:
-        c.execute(f"select {schema}.guard(%s, %s)".encode(), [lease.id, lease.fence])
-
-
 def outcome(conn: psycopg.Connection[Any], schema: str, id: UUID, fence: int) -> Outcome:
     """What became of this id under this fence."""
     with named(), cursor(conn) as c:
@@ -149,9 +142,8 @@ def outcome(conn: psycopg.Connection[Any], schema: str, id: UUID, fence: int) ->
 
 
 def _in_characters_of(conn: psycopg.Connection[Any], errors: Sequence[str]) -> list[str]:
-    if conn.info.parameter_status("server_encoding") in _ANY_CHARACTER:
-        return list(errors)
-    return [error.encode("ascii", "backslashreplace").decode() for error in errors]
+    encoding = conn.info.parameter_status("server_encoding")
+    return [in_characters_of(encoding, error) for error in errors]
 
 
 def _call(

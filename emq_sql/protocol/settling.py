@@ -12,10 +12,10 @@ import psycopg
 
 from emq_sql.job import Decided, End, Lease, SettleAnswer
 from emq_sql.protocol.adapt import cursor
+from emq_sql.protocol.characters import in_characters_of
 from emq_sql.protocol.speaking import Speaker
 from emq_sql.protocol.troubles import named
 
-_ANY_CHARACTER = ("UTF8", "SQL_ASCII")
 _SETTLE = ("uuid", "bigint", "text", "boolean", "jsonb", "interval", "text")
 
 
@@ -25,7 +25,7 @@ def settle(speaker: Speaker, schema: str, lease: Lease, end: End, *, last: bool)
     Answers where the job is then, or `busy`. Raises LeaseLost, and JobFinished when another
     transaction has ended the run: the server has failed this one by then.
     """
-    error = _in_characters_of(speaker.driver, end.error)
+    error = end.error and in_characters_of(_encoding(speaker.driver), end.error)
     values = [lease.id, lease.fence, end.verb, last, end.result, _interval(end.delay), error]
     answer: SettleAnswer = speaker.call(f"{schema}.settle", _SETTLE, values)
     return answer
@@ -49,13 +49,6 @@ def decided(conn: psycopg.Connection[Any], schema: str, lease: Lease) -> Decided
 
 def _interval(delay: timedelta | None) -> str | None:
     return None if delay is None else f"{delay // timedelta(microseconds=1)} microseconds"
-
-
-def _in_characters_of(driver: Any, error: str | None) -> str | None:
-    """An error in escapes, where the database's encoding may lack its characters."""
-    if error is None or _encoding(driver) in _ANY_CHARACTER:
-        return error
-    return error.encode("ascii", "backslashreplace").decode()
 
 
 def _encoding(driver: Any) -> str | None:
