@@ -273,6 +273,28 @@ CREATE FUNCTION emq.bell_locks(p_queues text[]) RETURNS TABLE(queue text, lock i
 $$;
 
 --
+-- Name: bound(integer, boolean); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.bound(p_lease_ms integer, p_last boolean) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  v_ms int := greatest(p_lease_ms, 10000);
+  v_idle text;
+begin
+  if p_last and current_setting('transaction_timeout', true) = '0' then
+    perform set_config('transaction_timeout', v_ms::text, true);
+    return;
+  end if;
+  v_idle := current_setting('idle_in_transaction_session_timeout');
+  if v_idle = '0' or v_idle::interval > v_ms * interval '1 ms' then
+    perform set_config('idle_in_transaction_session_timeout', v_ms::text, true);
+  end if;
+end $$;
+
+--
 -- Name: cancel(uuid, text); Type: FUNCTION; Schema: emq; Owner: -
 --
 
@@ -1858,8 +1880,12 @@ CREATE FUNCTION emq.guard(p_id uuid, p_fence bigint) RETURNS void
     SET enable_bitmapscan TO 'off'
     SET plan_cache_mode TO 'force_generic_plan'
     AS $$
+declare
+  v_lease_ms int := emq.hold(p_id, p_fence);
 begin
-  perform emq.hold(p_id, p_fence);
+  if v_lease_ms is not null then
+    perform emq.bound(v_lease_ms, false);
+  end if;
 end $$;
 
 --
@@ -1869,20 +1895,26 @@ end $$;
 CREATE FUNCTION emq.guard_commit(p_id uuid, p_fence bigint) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
     AS $$
 declare
-  v_ms int;
+  v_lease_ms int;
 begin
   if pg_current_xact_id_if_assigned() is null then
     return 'nothing';
   end if;
-  v_ms := emq.hold(p_id, p_fence);
-  if v_ms is null then
-    return 'settled';
+  -- Nearly always the row is there and free; what hold does besides would double the cost.
+  select a.lease_ms into v_lease_ms
+    from emq.active a where a.id = p_id and a.fence = p_fence for key share skip locked;
+  if v_lease_ms is null then
+    v_lease_ms := emq.hold(p_id, p_fence);
+    if v_lease_ms is null then
+      return 'settled';
+    end if;
   end if;
-  if current_setting('transaction_timeout', true) = '0' then
-    perform set_config('transaction_timeout', v_ms::text, true);
-  end if;
+  perform emq.bound(v_lease_ms, true);
   return 'guarded';
 end $$;
 
@@ -1998,7 +2030,6 @@ declare
   v_lease_ms int;
   v_how text;
   v_ours boolean;
-  v_idle interval := current_setting('idle_in_transaction_session_timeout')::interval;
   v_wait text := current_setting('lock_timeout');
 begin
   perform set_config('lock_timeout', '2s', true)
@@ -2007,10 +2038,6 @@ begin
     from emq.active a where a.id = p_id and a.fence = p_fence for key share;
   perform set_config('lock_timeout', v_wait, true);
   if v_lease_ms is not null then
-    v_lease_ms := greatest(v_lease_ms, 10000);
-    if v_idle = interval '0' or v_idle > v_lease_ms * interval '1 ms' then
-      perform set_config('idle_in_transaction_session_timeout', v_lease_ms::text, true);
-    end if;
     return v_lease_ms;
   end if;
   select e.how, e.ours into v_how, v_ours from emq.end_of(p_id, p_fence) e;
@@ -3576,14 +3603,13 @@ CREATE FUNCTION emq.settle(p_id uuid, p_fence bigint, p_verb text, p_last boolea
     SET plan_cache_mode TO 'force_generic_plan'
     AS $$
 declare
-  v_ms int;
-  v_idle interval := current_setting('idle_in_transaction_session_timeout')::interval;
+  v_lease_ms int;
 begin
   if p_verb is null or p_verb not in ('complete', 'retry', 'snooze') then
     raise exception 'emq: settle: the verb % is none', coalesce(quote_literal(p_verb), 'null')
       using errcode = 'EQ006', hint = 'complete, retry or snooze.';
   end if;
-  select a.lease_ms into v_ms
+  select a.lease_ms into v_lease_ms
     from emq.active a where a.id = p_id and a.fence = p_fence for update skip locked;
   if not found then
     perform 1 from emq.active a where a.id = p_id and a.fence = p_fence;
@@ -3593,13 +3619,7 @@ begin
     perform emq.hold(p_id, p_fence);
     return 'done';
   end if;
-  v_ms := greatest(v_ms, 10000);
-  if v_idle = interval '0' or v_idle > v_ms * interval '1 ms' then
-    perform set_config('idle_in_transaction_session_timeout', v_ms::text, true);
-  end if;
-  if p_last and current_setting('transaction_timeout', true) = '0' then
-    perform set_config('transaction_timeout', v_ms::text, true);
-  end if;
+  perform emq.bound(v_lease_ms, p_last);
   if p_verb = 'complete' then
     return (emq.complete(array[p_id], array[p_fence], array[p_result]))[1];
   end if;
@@ -5486,6 +5506,12 @@ REVOKE ALL ON FUNCTION emq.at_home(p_environment text) FROM PUBLIC;
 --
 
 REVOKE ALL ON FUNCTION emq.bell_locks(p_queues text[]) FROM PUBLIC;
+
+--
+-- Name: FUNCTION bound(p_lease_ms integer, p_last boolean); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.bound(p_lease_ms integer, p_last boolean) FROM PUBLIC;
 
 --
 -- Name: FUNCTION cancel(p_id uuid, p_label text); Type: ACL; Schema: emq; Owner: -

@@ -9,7 +9,7 @@ from psycopg.pq import TransactionStatus
 from sqlalchemy import exc
 from sqlalchemy.engine import Connection
 
-from emq_sql.protocol.guarding import inlined
+from emq_sql.protocol.guarding import spelled
 
 _ADDRESS = "emq_sql.address"
 # A transaction that has failed is rolled back by its COMMIT.
@@ -56,10 +56,10 @@ class Driven:
         cursor = self._pooled.cursor()
         try:
             if self._connection.dialect.paramstyle == "numeric_dollar":
-                # asyncpg prepares every statement: one for all jobs
                 cursor.execute(statement, arguments)
             else:
-                cursor.execute(inlined(statement, *arguments))
+                text, values = spelled(statement, arguments)
+                cursor.execute(text, values or None)
             return _only(cursor.fetchone())
         finally:
             cursor.close()

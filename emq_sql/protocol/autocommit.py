@@ -34,8 +34,9 @@ _NO_TRANSACTION = "25001"
 
 def guard_and_commit(ask: Ask, schema: str, lease: Lease) -> None:
     """The guard and the COMMIT in one round trip: a guard that raises leaves the other undone."""
-    guard = f"select {schema}.guard_commit($1::text::uuid, $2::bigint)"
-    ask(f"{guard}; {COMMIT}", str(lease.id), lease.fence)
+    # A text of two statements has no parameters: an id and a number are written into it.
+    guard = f"select {schema}.guard_commit('{lease.id}'::uuid, {int(lease.fence)}::bigint)"
+    ask(f"{guard}; {COMMIT}")
 
 
 def reading_only(sql: object) -> str | None:

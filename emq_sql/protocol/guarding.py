@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
-from uuid import UUID
 
 import psycopg
 
@@ -49,7 +48,8 @@ _CANNOT = ("42501", "42883", "3F000")  # no right, no such function, no such sch
 class Ask(Protocol):
     """Runs a statement in the transaction that is open, and answers its only value.
 
-    The statement names its arguments $1, $2; `inlined` puts them in where a driver does not.
+    The statement names its arguments $1, $2, each once and in this order; `spelled` writes them as
+    most drivers do.
     """
 
     def __call__(self, statement: str, *arguments: str | int) -> Any: ...
@@ -70,12 +70,11 @@ class Sight:
     ledger: str | None
 
 
-def inlined(statement: str, *arguments: str | int) -> str:
-    """The statement with its arguments as literals: ids and whole numbers, checked to be such."""
-    for n, argument in enumerate(arguments, 1):
-        literal = str(argument) if isinstance(argument, int) else f"'{UUID(argument)}'"
-        statement = statement.replace(f"${n}", literal)
-    return statement
+def spelled(statement: str, arguments: tuple[str | int, ...]) -> tuple[str, tuple[str | int, ...]]:
+    """The statement as psycopg and psycopg2 want it: so psycopg prepares it once for all jobs."""
+    for n in range(1, len(arguments) + 1):
+        statement = statement.replace(f"${n}", "%s")
+    return statement, arguments
 
 
 def asked_in(conn: psycopg.Connection[Any]) -> Ask:
@@ -83,7 +82,8 @@ def asked_in(conn: psycopg.Connection[Any]) -> Ask:
 
     def ask(statement: str, *arguments: str | int) -> Any:
         with cursor(conn) as c:
-            row = c.execute(inlined(statement, *arguments).encode()).fetchone()
+            text, values = spelled(statement, arguments)
+            row = c.execute(text.encode(), values or None).fetchone()
         return row and row[0]
 
     return ask

@@ -150,7 +150,7 @@ def test_an_address_is_asked_about_once_and_then_each_commit_costs_one_statement
     sent = statements(trace)
     assert sum("pg_postmaster_start_time" in one for one in sent) == 1
     for first in [k for k, one in enumerate(sent) if one.startswith("insert")][1:]:
-        assert [one.partition("'")[0] for one in sent[first + 1 : first + 3]] == [GUARD, "COMMIT"]
+        assert [one.partition("$")[0] for one in sent[first + 1 : first + 3]] == [GUARD, "COMMIT"]
     (reading,) = [k for k, one in enumerate(sent) if one.startswith("select count")]
     assert sent[reading + 1].startswith(GUARD)
     assert sent[reading + 2 :] == ["COMMIT"]  # and of the empty transaction nothing at all

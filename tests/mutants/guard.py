@@ -34,6 +34,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "guard_commit", "if pg_current_xact_id_if_assigned() is null then", "if true then",
     ),
     mutant(
+        "commit_of_any_fence", COMMIT + "test_one_of_a_job_that_is_somebody_elses_cannot_commit",
+        "guard_commit", "where a.id = p_id and a.fence = p_fence for", "where a.id = p_id for",
+    ),
+    mutant(
+        "commit_without_lock", COMMIT + "test_one_that_wrote_holds_the_ownership_to_its_end",
+        "guard_commit", " for key share skip locked", "",
+    ),
+    mutant(
+        "commit_locks_too_much", COMMIT + "test_an_extension_passes_a_guarded_commit",
+        "guard_commit", "for key share skip locked", "for share skip locked",
+    ),
+    mutant(
         "reading_takes_a_lock",
         COMMIT + "test_a_transaction_that_wrote_nothing_passes_without_a_lock_or_an_xid",
         "guard_commit", "if pg_current_xact_id_if_assigned() is null then", "if false then",
@@ -85,31 +97,31 @@ MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "frozen_for_ever",
         f"{BOUND}[1 s-10s]",
-        "hold", "v_lease_ms::text, true);", "'0', true);",
+        "guard", "perform emq.bound(v_lease_ms, false);", "null;",
     ),
     mutant(
         "bounded_for_good",
         f"{BOUND}[5 min-5min]",
-        "hold", "v_lease_ms::text, true);", "v_lease_ms::text, false);",
+        "bound", "v_ms::text, true);\n  end if;\nend", "v_ms::text, false);\n  end if;\nend",
     ),
     mutant(
         "bound_without_floor",
         f"{BOUND}[1 s-10s]",
-        "hold", "greatest(v_lease_ms, 10000)", "v_lease_ms",
+        "bound", "greatest(p_lease_ms, 10000)", "p_lease_ms",
     ),
     mutant(
         "bound_loosened", SHORTER,
-        "hold", "if v_idle = interval '0' or v_idle > v_lease_ms * interval '1 ms' then",
+        "bound", "if v_idle = '0' or v_idle::interval > v_ms * interval '1 ms' then",
         "if true then",
     ),
     mutant(
         "bound_kept", COMMIT + "test_a_shorter_bound_stays_and_a_longer_one_does_not",
-        "hold", " or v_idle > v_lease_ms * interval '1 ms' then", " then",
+        "bound", " or v_idle::interval > v_ms * interval '1 ms' then", " then",
     ),
     mutant(
         "commit_unbounded",
         COMMIT + "test_what_is_left_after_a_guarded_commit_is_bounded_as_a_whole",
-        "guard_commit", "perform set_config('transaction_timeout', v_ms::text, true);", "null;",
+        "guard_commit", "perform emq.bound(v_lease_ms, true);", "null;",
     ),
     mutant(
         "given_back_is_superseded",

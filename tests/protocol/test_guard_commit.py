@@ -65,6 +65,16 @@ def test_one_that_wrote_for_a_lost_job_cannot_commit(ledger: Ledger, other: Ledg
     assert ledger.one("select count(*) from effect") == 0
 
 
+@pytest.mark.usefixtures("effects")
+def test_one_of_a_job_that_is_somebody_elses_cannot_commit(ledger: Ledger, other: Ledger) -> None:
+    held = ledger.abandoned()
+    ledger.reap()
+    assert ledger.start().id == held.id
+    other.run("insert into effect values (1)")
+    with refused("EQ001", hint="roll back", names=held.id):
+        guard_commit(other, held)
+
+
 @pytest.mark.parametrize("verb", SETTLE)
 @pytest.mark.parametrize("savepoint", [False, True], ids=["plain", "in a savepoint"])
 def test_the_transaction_that_settled_the_job_passes_and_every_later_one_is_told_so(

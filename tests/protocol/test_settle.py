@@ -120,9 +120,21 @@ def test_what_is_left_of_the_transaction_is_bounded(
 ) -> None:
     held = ledger.start(lease=lease)
     settle(other, held, verb)
+    whole = pg_server.major >= 17
+    name = "transaction_timeout" if whole else "idle_in_transaction_session_timeout"
+    assert limit(other, name) == bound
+    other.conn.commit()
+    assert limit(other, name) == "0"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(("lease", "bound"), [("1 s", "10s"), ("5 min", "5min")])
+def test_a_transaction_that_goes_on_is_bounded_while_it_idles(
+    ledger: Ledger, other: Ledger, verb: str, lease: str, bound: str
+) -> None:
+    held = ledger.start(lease=lease)
+    settle(other, held, verb, last=False)
     assert limit(other, "idle_in_transaction_session_timeout") == bound
-    if pg_server.major >= 17:
-        assert limit(other, "transaction_timeout") == bound
     other.conn.commit()
     assert limit(other, "idle_in_transaction_session_timeout") == "0"
 
@@ -141,6 +153,12 @@ def test_shorter_limits_stay_and_a_transaction_that_goes_on_may_take_long(
     other.run("set transaction_timeout = '1h'")
     settle(other, held)
     assert limit(other, "transaction_timeout") == "1h"
+    assert limit(other, "idle_in_transaction_session_timeout") == "7s"
+    other.conn.rollback()
+    other.run("reset idle_in_transaction_session_timeout")
+    settle(other, held)
+    assert limit(other, "transaction_timeout") == "1h"
+    assert limit(other, "idle_in_transaction_session_timeout") == "30s"
 
 
 def test_a_holder_frozen_before_its_commit_loses_its_session_and_then_its_job(

@@ -48,7 +48,8 @@ class Driven:
     def ask(self, statement: str, *arguments: str | int) -> Any:
         """The only value that the statement answers, if it answers any."""
         with self.driver.cursor() as cursor:
-            cursor.execute(guarding.inlined(statement, *arguments))
+            text, values = guarding.spelled(statement, arguments)
+            cursor.execute(text, values or None)
             row = cursor.fetchone() if cursor.description else None
         return row and row[0]
 
