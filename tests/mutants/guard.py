@@ -27,7 +27,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "guard_of_nothing", GUARD + "test_a_stale_fence_cannot_go_on",
-        "guard", "perform emq.hold(p_id, p_fence);", "null;",
+        "guard", "emq.hold(p_id, p_fence);", "null;",
     ),
     mutant(
         "guard_commit_of_nothing", COMMIT + "test_one_that_wrote_for_a_lost_job_cannot_commit",

@@ -69,7 +69,7 @@ def test_one_that_wrote_for_a_lost_job_cannot_commit(ledger: Ledger, other: Ledg
 def test_one_of_a_job_that_is_somebody_elses_cannot_commit(ledger: Ledger, other: Ledger) -> None:
     held = ledger.abandoned()
     ledger.reap()
-    assert ledger.start().id == held.id
+    assert ledger.take().id == held.id
     other.run("insert into effect values (1)")
     with refused("EQ001", hint="roll back", names=held.id):
         guard_commit(other, held)

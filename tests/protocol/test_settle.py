@@ -151,11 +151,12 @@ def test_shorter_limits_stay_and_a_transaction_that_goes_on_may_take_long(
     assert limit(other, "transaction_timeout") == "0"
     other.conn.rollback()
     other.run("set transaction_timeout = '1h'")
+    other.run("set idle_in_transaction_session_timeout = '7s'")
     settle(other, held)
     assert limit(other, "transaction_timeout") == "1h"
     assert limit(other, "idle_in_transaction_session_timeout") == "7s"
     other.conn.rollback()
-    other.run("reset idle_in_transaction_session_timeout")
+    other.run("set transaction_timeout = '1h'")
     settle(other, held)
     assert limit(other, "transaction_timeout") == "1h"
     assert limit(other, "idle_in_transaction_session_timeout") == "30s"

@@ -135,13 +135,14 @@ async def _awaited(step: Any) -> Any:
 
 def _driven(steps: Steps, runner: asyncio.Runner) -> Answer:
     """Run the steps without an event loop as long as none of them asks for one."""
+    value = None
     try:
         while True:
-            step = next(steps)
-            if inspect.isawaitable(step):
-                return runner.run(_looped(step, steps))
+            value = step = steps.send(value)
             if isinstance(step, float):
-                time.sleep(step)
+                value = time.sleep(step)
+            elif step is not None and inspect.isawaitable(step):
+                return runner.run(_looped(step, steps))
     except StopIteration as end:
         answer: Answer = end.value
         return answer
@@ -150,21 +151,24 @@ def _driven(steps: Steps, runner: asyncio.Runner) -> Answer:
 async def _looped(step: Any, steps: Steps) -> Answer:
     try:
         while True:
-            if isinstance(step, float):
-                await asyncio.sleep(step)
-            elif step is not None and inspect.isawaitable(step):
-                step = steps.send(await step)
-                continue
-            step = next(steps)
+            try:
+                if isinstance(step, float):
+                    value = await asyncio.sleep(step)
+                else:
+                    value = await step if inspect.isawaitable(step) else step
+            except Exception as error:
+                step = steps.throw(error)
+            else:
+                step = steps.send(value)
     except StopIteration as end:
         answer: Answer = end.value
         return answer
 
 
-def _steps(adapter: Adapter, do: str, given: dict[str, Any]) -> Steps:
+def _steps(adapter: Adapter, do: str, given: Answer) -> Steps:
     if do == "counts":
-        found = yield adapter.counts()
-        return found or _LAST
+        found: Answer = yield adapter.counts()
+        return found
     if do in ("install", "open", "close"):
         yield getattr(adapter, do)()
         return {}
@@ -178,10 +182,7 @@ def _steps(adapter: Adapter, do: str, given: dict[str, Any]) -> Steps:
         yield adapter.close()
 
 
-_LAST: Answer = {}
-
-
-def _single(adapter: Adapter, given: dict[str, Any]) -> Steps:
+def _single(adapter: Adapter, given: Answer) -> Steps:
     n, last = given["first"], given["first"] + given["limit"]
     began = time.monotonic()
     until = began + given["seconds"]
@@ -191,7 +192,7 @@ def _single(adapter: Adapter, given: dict[str, Any]) -> Steps:
     return {"count": n - given["first"], "took": time.monotonic() - began}
 
 
-def _bulk(adapter: Adapter, given: dict[str, Any]) -> Steps:
+def _bulk(adapter: Adapter, given: Answer) -> Steps:
     n, last = given["first"], given["first"] + given["limit"]
     began = time.monotonic()
     until = began + given["seconds"]
@@ -202,7 +203,7 @@ def _bulk(adapter: Adapter, given: dict[str, Any]) -> Steps:
     return {"count": n - given["first"], "took": time.monotonic() - began}
 
 
-def _paced(adapter: Adapter, given: dict[str, Any]) -> Steps:
+def _paced(adapter: Adapter, given: Answer) -> Steps:
     chance = random.Random(given["seed"])
     sent, committed = [], []
     for n in range(given["first"], given["first"] + given["count"]):
