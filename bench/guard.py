@@ -51,6 +51,7 @@ class Compared:
     kind: str
     jobs_per_second: int
     server_cpu_us_per_job: int
+    worker_cpu_us_per_job: int
     time_ratio: float
     lowest: float
     highest: float
@@ -59,10 +60,11 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Seconds for all jobs of a round, and CPU seconds of the server meanwhile."""
+    """Seconds for all jobs of a round, and CPU seconds of server and worker meanwhile."""
 
     seconds: float
     cpu: float
+    own: float
 
 
 def application(engine: Engine) -> dict[str, Callable[..., Any]]:
@@ -104,11 +106,12 @@ def round_of(kind: str, server: Server, app: dict[str, Any], given: argparse.Nam
     )
     effects = DatabaseEffects("emq", emq.engine)
     worker = Worker(emq.connect, "emq", emq.handlers, settings, effects)
-    cpu, began = place.server_cpu(server), time.monotonic()
+    cpu, own, began = place.server_cpu(server), time.process_time(), time.monotonic()
     thread = threading.Thread(target=worker.run)
     thread.start()
     thread.join()
-    return Round(time.monotonic() - began, place.server_cpu(server) - cpu)
+    seconds = time.monotonic() - began
+    return Round(seconds, place.server_cpu(server) - cpu, time.process_time() - own)
 
 
 def measure(server: Server, given: argparse.Namespace) -> list[Compared]:
@@ -142,10 +145,11 @@ def measure(server: Server, given: argparse.Namespace) -> list[Compared]:
 def compared(kind: str, rounds: list[tuple[Round, float, float]], jobs: int) -> Compared:
     seconds = statistics.median(one.seconds for one, _, _ in rounds)
     cpu = statistics.median(one.cpu for one, _, _ in rounds)
+    own = statistics.median(one.own for one, _, _ in rounds)
     ratios = [ratio for _, ratio, _ in rounds]
     return Compared(
-        kind, round(jobs / seconds), round(cpu / jobs * 1e6), round(statistics.median(ratios), 3),
-        round(min(ratios), 3), round(max(ratios), 3),
+        kind, round(jobs / seconds), round(cpu / jobs * 1e6), round(own / jobs * 1e6),
+        round(statistics.median(ratios), 3), round(min(ratios), 3), round(max(ratios), 3),
         round(statistics.median(ratio for _, _, ratio in rounds), 3),
     )  # fmt: skip
 

@@ -1,0 +1,1 @@
+"""What the interpreters of peers see of the harness: standard library only."""

@@ -1,0 +1,10 @@
+"""speak.py serve|work: the adapter of a peer, whose directory is on the path, speaks."""
+
+from __future__ import annotations
+
+import adapter
+import tally
+import wire
+
+tally.prepare()
+wire.main(adapter.Peer)

@@ -1,0 +1,59 @@
+"""awa: insert, enqueue_many_copy, and AsyncClient.start in a process of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import awa
+import tally
+import wire
+from awa import AsyncClient
+
+
+@dataclass
+class Noop:
+    n: int
+    pad: str
+
+
+class Peer(wire.Adapter):
+    async def install(self) -> None:
+        await awa.migrate(wire.DSN)
+
+    async def counts(self) -> dict[str, Any]:
+        client = AsyncClient(wire.DSN)
+        stats = [one for one in await client.queue_stats() if one.queue == "noop"]
+        await client.close()
+        left = sum(
+            one.scheduled + one.available + one.retryable + one.running + one.failed
+            for one in stats
+        )
+        return {"left": left, "done": sum(one.completed_last_hour for one in stats)}
+
+    async def open(self) -> None:
+        self.client = AsyncClient(wire.DSN)
+
+    async def single(self, n: int) -> None:
+        await self.client.insert(Noop(**wire.payload(n)), queue="noop")
+
+    async def bulk(self, numbers: range) -> None:
+        await self.client.enqueue_many_copy(
+            [Noop(**wire.payload(n)) for n in numbers], queue="noop"
+        )
+
+    async def close(self) -> None:
+        await self.client.close()
+
+    async def work(self) -> None:
+        stop = wire.stopping()
+        client = AsyncClient(wire.DSN)
+
+        @client.task(Noop, queue="noop")
+        async def noop(job: Any) -> None:
+            tally.ran(job.args.n)
+
+        await client.start([("noop", wire.SETTING["workers"])])
+        await stop.wait()
+        await client.shutdown()
+        await client.close()
