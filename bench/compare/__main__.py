@@ -169,7 +169,7 @@ def _sizes(given: argparse.Namespace) -> Sizes:
     sizes = Sizes()
     if given.quick:
         sizes = Sizes(
-            scale=0.02, enqueue_seconds=0.3, single_limit=100, bulk_limit=2000, latency_jobs=15,
+            scale=0.05, enqueue_seconds=0.3, single_limit=100, bulk_limit=2000, latency_jobs=15,
             pinned_seconds=4, pinned_window=1, cell_seconds=60,
         )  # fmt: skip
     if given.pinned_seconds:

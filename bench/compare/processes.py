@@ -160,11 +160,11 @@ class Guarded:
         return self._obeyed
 
 
-def worker(given: Given, number: int, tally: Path) -> Guarded:
-    """One worker process of the peer."""
+def worker(given: Given, number: int, tally: Path, gate: Path | None) -> Guarded:
+    """One worker process of the peer; with a gate its first job waits until that is there."""
     return Guarded(
         [str(given.environment.interpreter), str(CONTRACT / "speak.py"), "work"],
-        given.variables(BENCH_TALLY=str(tally)),
+        given.variables(BENCH_TALLY=str(tally), **({"BENCH_GATE": str(gate)} if gate else {})),
         given.folder,
         given.folder / f"worker-{number}.log",
         given.left() + 30,

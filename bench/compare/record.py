@@ -45,7 +45,7 @@ class Record:
 
     def has(self, cell: Cell) -> bool:
         """Whether it is measured; one that failed is tried again by the next run."""
-        return self.done.get(cell, {}).get("ok", False)
+        return bool(self.done.get(cell, {}).get("ok"))
 
     def add(self, cell: Cell, **told: Any) -> None:
         line = {

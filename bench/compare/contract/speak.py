@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import adapter
-import tally
 import wire
 
-tally.prepare()
 wire.main(adapter.Peer)

@@ -3,7 +3,11 @@
 Runs in the interpreter of a peer, so it needs nothing but the standard library. The file belongs to
 one worker (its forked children share it); the harness maps it too and reads it without asking
 anybody, so that watching a worker costs the worker nothing. Words of 8 bytes: how many ran, how
-many ran again, and from HEAD on the instant (CLOCK_MONOTONIC, ns) at which job n began last.
+many ran again, whether a first one is here, and from HEAD on the instant (CLOCK_MONOTONIC, ns) at
+which job n began last.
+
+With BENCH_GATE the first job of a worker waits until that file is there: so that two workers that
+start at different speeds are measured from one instant on.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-RAN, AGAIN, HEAD = 0, 1, 8
+RAN, AGAIN, ARRIVED, HEAD = 0, 1, 2, 8
 
 _now = time.monotonic_ns
 
@@ -34,7 +38,12 @@ def made(path: Path, jobs: int) -> memoryview:
 
 def _first(n: int) -> None:
     global ran  # noqa: PLW0603  the second call finds the file open, without asking
-    ran = _noting(opened(Path(os.environ["BENCH_TALLY"])))
+    words = opened(Path(os.environ["BENCH_TALLY"]))
+    words[ARRIVED] = 1
+    if gate := os.environ.get("BENCH_GATE"):
+        while not Path(gate).exists():  # whoever started us opens it, or ends us
+            time.sleep(0.001)
+    ran = _noting(words)
     ran(n)
 
 
@@ -49,10 +58,3 @@ def _noting(words: memoryview) -> Callable[[int], None]:
 
 
 ran: Callable[[int], None] = _first
-
-
-def prepare() -> None:
-    """Open the file now, so that children that are forked for each job need not."""
-    global ran  # noqa: PLW0603
-    if "BENCH_TALLY" in os.environ:
-        ran = _noting(opened(Path(os.environ["BENCH_TALLY"])))

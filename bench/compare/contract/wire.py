@@ -12,7 +12,8 @@ with `serve` it answers requests, one line each, in order:
 
 An answer has what was asked for, or "error". Started with `work` it is one worker process that runs
 jobs until SIGTERM. The environment says where and how: BENCH_DSN (a libpq URL, or redis://), and
-BENCH_SETTING (JSON: what is under [[setting]] in peer.toml), BENCH_TALLY for workers.
+BENCH_SETTING (JSON: what is under [[setting]] in peer.toml); for workers BENCH_TALLY, and
+BENCH_GATE where all workers of a drain are to begin at once (tally.py).
 
 An adapter's methods may be coroutines; then one event loop serves them all.
 """
@@ -37,7 +38,7 @@ SETTING: dict[str, Any] = json.loads(os.environ.get("BENCH_SETTING", "{}"))
 PAD = "x" * 78  # with {"n": 1234, "pad": ""} the payload has 100 bytes, give or take three
 
 Answer = dict[str, Any]
-Steps = Generator[Any, None, Answer]  # yields awaitables, seconds to sleep, or None
+Steps = Generator[Any, Any, Answer]  # yields awaitables, seconds to sleep, or None
 
 
 class Adapter:
@@ -135,12 +136,12 @@ async def _awaited(step: Any) -> Any:
 
 def _driven(steps: Steps, runner: asyncio.Runner) -> Answer:
     """Run the steps without an event loop as long as none of them asks for one."""
-    value = None
+    value: Any = None
     try:
         while True:
             value = step = steps.send(value)
             if isinstance(step, float):
-                value = time.sleep(step)
+                time.sleep(step)
             elif step is not None and inspect.isawaitable(step):
                 return runner.run(_looped(step, steps))
     except StopIteration as end:
@@ -152,10 +153,11 @@ async def _looped(step: Any, steps: Steps) -> Answer:
     try:
         while True:
             try:
+                value = step
                 if isinstance(step, float):
-                    value = await asyncio.sleep(step)
-                else:
-                    value = await step if inspect.isawaitable(step) else step
+                    await asyncio.sleep(step)
+                elif step is not None and inspect.isawaitable(step):
+                    value = await step
             except Exception as error:
                 step = steps.throw(error)
             else:

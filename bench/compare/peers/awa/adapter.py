@@ -10,6 +10,8 @@ import tally
 import wire
 from awa import AsyncClient
 
+_DSN = wire.DSN.replace("@/", "@localhost/", 1)  # its parser wants a host; the socket still counts
+
 
 @dataclass
 class Noop:
@@ -19,10 +21,13 @@ class Noop:
 
 class Peer(wire.Adapter):
     async def install(self) -> None:
-        await awa.migrate(wire.DSN)
+        await awa.migrate(_DSN)
+        client = AsyncClient(_DSN)
+        await client.install_queue_storage(schema="awa")  # the engine of new installations, at once
+        await client.close()
 
     async def counts(self) -> dict[str, Any]:
-        client = AsyncClient(wire.DSN)
+        client = AsyncClient(_DSN)
         stats = [one for one in await client.queue_stats() if one.queue == "noop"]
         await client.close()
         left = sum(
@@ -32,7 +37,7 @@ class Peer(wire.Adapter):
         return {"left": left, "done": sum(one.completed_last_hour for one in stats)}
 
     async def open(self) -> None:
-        self.client = AsyncClient(wire.DSN)
+        self.client = AsyncClient(_DSN)
 
     async def single(self, n: int) -> None:
         await self.client.insert(Noop(**wire.payload(n)), queue="noop")
@@ -47,7 +52,7 @@ class Peer(wire.Adapter):
 
     async def work(self) -> None:
         stop = wire.stopping()
-        client = AsyncClient(wire.DSN)
+        client = AsyncClient(_DSN)
 
         @client.task(Noop, queue="noop")
         async def noop(job: Any) -> None:

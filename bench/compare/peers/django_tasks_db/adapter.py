@@ -9,12 +9,12 @@ import wire
 
 os.environ["DJANGO_SETTINGS_MODULE"] = "site_settings"
 
-import django  # noqa: E402  it reads the settings
+import django  # it reads the settings
 
 django.setup()
 
-from django.core.management import call_command  # noqa: E402
-from django.db import connection, transaction  # noqa: E402
+from django.core.management import call_command
+from django.db import connection, transaction
 
 
 class Peer(wire.Adapter):

@@ -18,7 +18,7 @@ class Peer(wire.Adapter):
     def counts(self) -> dict[str, Any]:
         return wire.counted(
             "select (select coalesce(sum(pending + scheduled + active + dead), 0) from emq.depth)",
-            "select count(*) from emq.archive where outcome = 'completed'",
+            "select count(*) from emq.archive where status = 'completed'",
         )
 
     def open(self) -> None:

@@ -12,11 +12,11 @@ emq = EMQ(wire.DSN)
 if wire.SETTING.get("async"):
 
     @emq.task(name="noop")
-    async def noop(n: int, pad: str) -> None:  # noqa: ARG001
+    async def noop(n: int, pad: str) -> None:
         tally.ran(n)
 
 else:
 
     @emq.task(name="noop")
-    def noop(n: int, pad: str) -> None:  # noqa: ARG001
+    def noop(n: int, pad: str) -> None:
         tally.ran(n)
