@@ -6,6 +6,7 @@ WORKERS ?= 2
 PYTEST_ARGS ?=
 DEMO_ARGS ?=
 BENCH_ARGS ?=
+COMPARE_ARGS ?=
 ATTACK_SECONDS ?= 300
 OUTAGE_JOBS ?= 2000
 DEPLOYS ?= 1000
@@ -29,7 +30,7 @@ export PIP_ROOT_USER_ACTION := ignore
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test test-fast test-15 test-cron test-matrix lint format attack faults deploys children \
-        poison reap export frozen cuts lab mutants bench-pinned bench-idle bench-history bench-guard dump wheel clean distclean
+        poison reap export frozen cuts lab mutants bench bench-plots bench-pinned bench-idle bench-history bench-guard bench-compare bench-limits dump wheel clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -111,6 +112,12 @@ cuts: $(VENV)/.ready-to-test ## The connection breaks before and after each mess
 lab: $(VENV)/.ready-to-test ## Each crash point, each style of completing: the grid, written into its page
 	$(BIN)/emq lab --write docs/explain/crash-points.md
 
+bench: $(VENV)/.ready-to-test ## All workloads in alternating rounds: rates beside their costs; BENCH_ARGS="--only drain --quick"
+	$(BIN)/python -m bench $(BENCH_ARGS)
+
+bench-plots: $(VENV)/.ready-to-test ## Draw the newest session of make bench into docs/explain/plots
+	$(BIN)/python -m bench.plots
+
 bench-pinned: $(VENV)/.ready-to-test ## Claims stay level while an old snapshot is open
 	$(BIN)/python -m bench.pinned $(BENCH_ARGS)
 
@@ -122,6 +129,12 @@ bench-history: $(VENV)/.ready-to-test ## Claims stay level while history is expo
 
 bench-guard: $(VENV)/.ready-to-test ## What the guard costs a job with one transaction of its own
 	$(BIN)/python -m bench.guard $(BENCH_ARGS)
+
+bench-compare: $(VENV)/.ready-to-test ## Beside other queues, an hour at most; goes on where it was ended
+	$(BIN)/python -m bench.compare $(COMPARE_ARGS)
+
+bench-limits: $(VENV)/.ready-to-test ## What the machine and a bare server allow at most
+	$(BIN)/python -m bench.limits $(BENCH_ARGS)
 
 dump: $(VENV)/.ready-to-test ## Write migrations/schema.sql anew, for review
 	EMQ_SQL_WRITE_DUMP=1 $(BIN)/python -m pytest tests/protocol/test_dump.py -q

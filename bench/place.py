@@ -52,16 +52,27 @@ def cpu_of(pids: Iterable[int]) -> float:
 
 def server_cpu(server: Server) -> float:
     """Seconds of CPU that the server's processes have used, those that ended included."""
+    while True:
+        ended = _of_ended(server)
+        running = cpu_of(_children(server))
+        if _of_ended(server) == ended:  # else some may be in neither, or in both
+            return ended + running
+
+
+def _of_ended(server: Server) -> float:
     own = _fields(Path(f"/proc/{server.pid}/stat"))
     if own is None:
-        return float("nan")
-    of_ended = (int(own[13]) + int(own[14])) / os.sysconf("SC_CLK_TCK")
-    children = []
+        raise RuntimeError("the server has ended")
+    return (int(own[13]) + int(own[14])) / os.sysconf("SC_CLK_TCK")
+
+
+def _children(server: Server) -> list[int]:
+    found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         fields = _fields(stat)
         if fields is not None and fields[1] == str(server.pid):
-            children.append(int(stat.parent.name))
-    return of_ended + cpu_of(children)
+            found.append(int(stat.parent.name))
+    return found
 
 
 def _fields(stat: Path) -> list[str] | None:

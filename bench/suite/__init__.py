@@ -1,0 +1,1 @@
+"""What the workloads share: the server and its databases, workers, readings, records, plots."""
