@@ -29,6 +29,7 @@ from bench.compare.servers import DURABLE, REDIS, Place, Postgres, Redis
 from bench.compare.workloads import Sizes
 
 RESULTS = Path(__file__).parents[1] / "results"
+TRIAL_SCALE = 0.5  # of the jobs of a drain, when a setting is only tried
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -98,7 +99,8 @@ def _measure(
         try:
             with where.fresh(peer.name) as dsn:
                 given = Given(peer, setting, ready, dsn, Path(folder), began + seconds)
-                figures = _run(cell.workload, given, where, sizes)
+                some = replace(sizes, scale=sizes.scale * TRIAL_SCALE) if cell.round == 0 else sizes
+                figures = _run(cell.workload, given, where, some)
             told: dict[str, Any] = {"ok": True, **figures}
         except Failed as why:
             told = {"ok": False, "why": str(why)}

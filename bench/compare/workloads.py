@@ -138,7 +138,7 @@ def drain(given: Given, place: Place, sizes: Sizes, workers: int) -> Figures:
             crew.open_gate()
             began = time.monotonic()
             crew.until(lambda: crew.ran() >= jobs, "not drained")
-            polls = _until_empty(producer, given)
+            polls = _until_over(producer, given, jobs)
             took, cpu = time.monotonic() - began, crew.cpu() - cpu
             obeyed = crew.stop()
             time.sleep(0.2)
@@ -228,7 +228,7 @@ def pinned(given: Given, place: Place, sizes: Sizes) -> Figures:
                 fed, samples = _feed(producer, crew, sizes.pinned_seconds, depth, batch, room)
             producer.ask("close")
             crew.until(lambda: crew.ran() >= fed, "not drained")
-            _until_empty(producer, given)
+            _until_over(producer, given, fed)
             distinct, again = crew.distinct(), crew.again()
     if distinct != fed or again:
         raise Failed(f"{fed} jobs: {distinct} ran, {again} ran again")
@@ -293,16 +293,17 @@ def _expect(producer: Producer, left: int) -> Figures:
     return counts
 
 
-def _until_empty(producer: Producer, given: Given) -> int:
-    """Wait until the peer's tables say that nothing is left; how often they were asked."""
+def _until_over(producer: Producer, given: Given, jobs: int) -> int:
+    """Wait until the peer's tables say that all are over; how often they were asked."""
     polls = 0
     while True:
         polls += 1
-        left = producer.ask("counts")["left"]
-        if left == 0:
+        counts = producer.ask("counts")
+        left, done = counts["left"], counts["done"]
+        if left == 0 and (done is None or done >= jobs):
             return polls
         if time.monotonic() > given.deadline:
-            raise Failed(f"all jobs ran, and {left} of them are not over")
+            raise Failed(f"all {jobs} jobs ran; by its tables {left} are left, {done} are done")
         time.sleep(0.02)
 
 

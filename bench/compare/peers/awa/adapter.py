@@ -26,15 +26,15 @@ class Peer(wire.Adapter):
         await client.install_queue_storage(schema="awa")  # the engine of new installations, at once
         await client.close()
 
-    async def counts(self) -> dict[str, Any]:
-        client = AsyncClient(_DSN)
-        stats = [one for one in await client.queue_stats() if one.queue == "noop"]
-        await client.close()
-        left = sum(
-            one.scheduled + one.available + one.retryable + one.running + one.failed
-            for one in stats
+    def counts(self) -> dict[str, Any]:
+        # Its own views and queue_stats take minutes over a backlog that has just been run; these
+        # two tables say the same: each entry that was ready, and each completion, in batches.
+        return wire.counted(
+            "select (select count(*) from awa.ready_entries)"
+            " - (select coalesce(sum(completed_count), 0) from awa.receipt_completion_batches)"
+            " - (select count(*) from awa.done_entries)",
+            None,
         )
-        return {"left": left, "done": sum(one.completed_last_hour for one in stats)}
 
     async def open(self) -> None:
         self.client = AsyncClient(_DSN)
