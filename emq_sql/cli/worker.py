@@ -62,6 +62,7 @@ def health_options(command: click.decorators.FC) -> click.decorators.FC:
 @click.option("--concurrency", type=int, help=f"Slots in this process; {USUAL_SLOTS}.")
 @click.option("--processes", type=int, help="Child processes with one job each, instead of slots.")
 @click.option("--max-jobs-per-child", type=int, help="Replace a child process after so many jobs.")
+@click.option("--prefetch", default=0, show_default=True, help="Jobs claimed beyond the slots.")
 @click.option("--grace", default=30.0, show_default=True, help="Seconds to drain after SIGTERM.")
 @click.option("--poll", default=1.0, show_default=True, help="Seconds between looks when idle.")
 @click.option("--lease", type=float, help="Seconds, for jobs that name none; else the queue's.")
@@ -74,7 +75,7 @@ def health_options(command: click.decorators.FC) -> click.decorators.FC:
 @click.pass_context
 def worker(
     ctx: click.Context, app_spec: str, queues: str, concurrency: int | None, processes: int | None,
-    max_jobs_per_child: int | None, grace: float, poll: float, lease: float | None,
+    max_jobs_per_child: int | None, prefetch: int, grace: float, poll: float, lease: float | None,
     extend: float | None, burst: bool, dsn: str | None, listen_dsn: str | None,
     health_port: int | None, health_host: str, health_file: Path | None, live_within: float,
     ready_within: float | None, log_level: str, log_format: str | None, log_config: Path | None,
@@ -91,6 +92,7 @@ def worker(
         extend=_seconds(extend, "extend interval"),
         processes=processes,
         max_jobs_per_child=max_jobs_per_child,
+        prefetch=prefetch,
     )
     app = load_app(app_spec)
     logs.name_jobs()

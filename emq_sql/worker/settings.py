@@ -13,6 +13,7 @@ from emq_sql.rules.names import queue_name
 USUAL_SLOTS = 4
 MOST_SLOTS = 1000
 MOST_PROCESSES = 256
+MOST_PREFETCH = 5000
 SHORTEST_POLL = timedelta(milliseconds=10)
 
 
@@ -22,8 +23,9 @@ class WorkerSettings:
 
     `concurrency` is the number of slots for handlers in this process, 4 when left out; `processes`
     that of child processes with one job each, in its place; a child is replaced after
-    `max_jobs_per_child` jobs, if that is set. `poll` is the time between two looks into a queue
-    that was empty; `grace` how long handlers may run on after the first SIGTERM; `burst` ends the
+    `max_jobs_per_child` jobs, if that is set. `prefetch` is how many jobs more may be claimed than
+    there are slots, to wait here: for jobs of milliseconds. `poll` is the time between two looks
+    into a queue that was empty; `grace` how long handlers may run on after the first SIGTERM; `burst` ends the
     worker when its queues are empty; `lease` is for jobs that name none, in place of the queue's;
     `extend` extends leases more often than at each third of `lease`, or of the usual lease where
     none is set; jobs with shorter leases keep to a third of theirs. Raises BadSetting, saying what
@@ -39,6 +41,7 @@ class WorkerSettings:
     processes: int | None = None
     extend: timedelta | None = None
     max_jobs_per_child: int | None = None
+    prefetch: int = 0
 
     @property
     def slots(self) -> int:
@@ -57,6 +60,7 @@ class WorkerSettings:
                 hint="Leave concurrency out for processes, or processes out for threads.",
             )
         self._check_max_jobs()
+        self._check_prefetch()
         try:
             self._check_durations()
         except BadTime as error:
@@ -72,6 +76,15 @@ class WorkerSettings:
         if self.processes is None:
             what = f"max_jobs_per_child is {most}, and this worker has no child processes."
             raise BadSetting(what, hint="Set processes too, or leave it out.")
+
+    def _check_prefetch(self) -> None:
+        ahead = self.prefetch
+        if isinstance(ahead, bool) or not isinstance(ahead, int):
+            what = f"prefetch must be a whole number, not {type(ahead).__name__}."
+            raise BadSetting(what, hint="Give the number of jobs that may wait in the worker.")
+        if not 0 <= ahead <= MOST_PREFETCH:
+            what = f"prefetch is {ahead}; 0 to {MOST_PREFETCH} jobs may wait in a worker."
+            raise BadSetting(what, hint="What its slots do in a tenth of a second is plenty.")
 
     def _check_durations(self) -> None:
         duration(self.poll, "poll")

@@ -87,7 +87,8 @@ class Threads:
                 return
             slot = self._idle.pop()
             slot.gets(entry)
-        slot.wake.put(None)
+        if slot.thread != threading.get_ident():  # which looks before it rests
+            slot.wake.put(None)
 
     def stop(self, entry: Entry, ending: Ending | None) -> None:
         """Settle it; its handler is told, and nothing more can be done."""
@@ -113,6 +114,7 @@ class Threads:
             self._start(slot)
 
     def _work(self, slot: ThreadSlot) -> None:
+        slot.thread = threading.get_ident()
         hooks = Hooks()
         while True:
             # What a slot has to do is written down in it, step by step, so that after an exception

@@ -18,6 +18,7 @@ class ThreadSlot:
     """
 
     number: int
+    thread: int = 0  # its ident
     wake: SimpleQueue[None] = field(default_factory=SimpleQueue)
     entry: Entry | None = None
     run: Run | None = None  # its handler was called

@@ -17,12 +17,14 @@ from emq_sql.job import Answer, Claimed
 from emq_sql.protocol import claiming
 from emq_sql.protocol.link import Connect, Link
 from emq_sql.rules.verdict import Completed
+from emq_sql.worker.ahead import Ahead
 from emq_sql.worker.alone import Alone
 from emq_sql.worker.bell import Bell
+from emq_sql.worker.buffer import Buffer
 from emq_sql.worker.chances import Chances
 from emq_sql.worker.claiming import Claimer, Request
 from emq_sql.worker.effects import Effects
-from emq_sql.worker.endings import Ending, Settlement
+from emq_sql.worker.endings import Ending, Released, Settlement
 from emq_sql.worker.entry import Entry
 from emq_sql.worker.executor import Ended, Executor
 from emq_sql.worker.handler import Handler
@@ -83,7 +85,8 @@ class Worker:
         # Endings, queues that were rung for, or None to look around. A SimpleQueue is the one
         # queue that a signal handler may put into.
         self._inbox: SimpleQueue[Settlement | str | None] = SimpleQueue()
-        self._executor = (make_executor or self._in_process)(self._held, self._ended)
+        self._executor = Buffer(make_executor or self._in_process, self._held, self._ended)
+        self._ahead = Ahead(self._executor, settings.prefetch)
         self._claimer = Claimer(settings, schema, handlers)
         self._unknown = Unknown(self.pulse)
         notes = self._held.refusals
@@ -174,6 +177,7 @@ class Worker:
                 if (failed := self._failed or keeper.gave_up) is not None:
                     raise failed
                 self._say_draining()
+                self._give_back_waiting()
                 self._trying.once(self._turn)
         finally:
             self._release_all()
@@ -202,11 +206,12 @@ class Worker:
     def _read_inbox(self, until: float | None) -> None:
         pause = self._pause(until)
         closed = self._alone.not_before() is not None
-        used = self._executor.occupied
+        used = self._executor.running
         self.pulse.works(self._settings.slots, used, len(self._held), closed=closed)
         self.pulse.beat("main", pause, self._trying.trouble)
         try:
             item = self._inbox.get(timeout=pause)
+            self._ahead.gather()
             while True:
                 self._received(item)
                 item = self._inbox.get_nowait()
@@ -221,16 +226,25 @@ class Worker:
 
     def _received(self, item: Settlement | str | None) -> None:
         if isinstance(item, Settlement):
+            self._ahead.ended()
             self._settler.add(item)
             if self._settings.burst:  # what has run may have enqueued more
                 self._claimer.rung(None)
         elif item is not None:
             self._claimer.rung(item or None)
 
+    def _give_back_waiting(self) -> None:
+        """What waits in this worker and may not, or not any more, goes back to the line unrun."""
+        closed = self._drain_by is not None or self._alone.not_before() is not None
+        for entry in self._ahead.give_back(monotonic(), closed=closed):
+            if self._held.decide(entry):
+                self._settler.add(Settlement(entry, Released()))
+
     def _pause(self, until: float | None) -> float:
         now = monotonic()
         claiming = self._free() > 0
         due = min(self._settler.next_due(), self._refusals.next_due())
+        due = min(due, self._ahead.next_due())
         due = min(due, self._claimer.next_due(claiming=claiming))
         due = max(min(due, self._alone.not_before() or due), self._trying.again_at)
         if until is not None:
@@ -255,6 +269,7 @@ class Worker:
                 crash_point("before-complete")
             if request is None:
                 self._settler.complete(batch)
+                self._ahead.told()
             else:
                 self._claim(request, batch)
         finally:
@@ -266,7 +281,7 @@ class Worker:
         """How many jobs may be claimed. Finished ones count until they are settled, unless an open
         transaction of somebody else's holds them up: that costs no slot, within reason.
         """
-        slots = self._settings.slots
+        slots = self._settings.slots + self._ahead.room
         if self._drain_by is not None or not self._held.keeping or self._settler.busy > slots:
             return 0
         if self._alone.not_before() is not None:
@@ -301,6 +316,7 @@ class Worker:
         self._take_in(self._claimer.answered(request, claimed))
         if batch:
             self._settler.completed(batch, answers)
+            self._ahead.told()
 
     def _complete_and_claim(
         self, conn: psycopg.Connection[Any], request: Request, batch: Sequence[Settlement]
