@@ -31,8 +31,8 @@ RESULTS = Path(__file__).parent / "results"
 # Each claim then begins at the head of its index and walks what the snapshot keeps.
 WITHOUT_FLOOR = Change(
     "claim",
-    "r.rank = (p.i - 1)::smallint and r.ord >= p.f\n         order by r.ord limit p_n",
-    "r.rank = (p.i - 1)::smallint\n         order by r.ord limit p_n",
+    "r.rank = (p.i - 1)::smallint and r.ord >= p.f\n         order by r.ord limit v_n",
+    "r.rank = (p.i - 1)::smallint\n         order by r.ord limit v_n",
 )
 
 

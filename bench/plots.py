@@ -52,8 +52,13 @@ def _newest() -> Path:
     return found[-1]
 
 
-def _cells(session: Session, *workloads: str) -> Cells:
-    return [cell for cell in session["cells"] if cell["workload"] in workloads]
+def _cells(session: Session, *names: str) -> Cells:
+    """Those of these workloads, or of these names (workload:case)."""
+    return [
+        cell
+        for cell in session["cells"]
+        if cell["workload"] in names or f"{cell['workload']}:{cell['case']}" in names
+    ]
 
 
 def _note(session: Session) -> str:
@@ -71,10 +76,10 @@ def _of(cells: Cells, figure: str) -> list[Bar]:
 
 
 def _bars(
-    title: str, figure: str, *workloads: str, logarithmic: bool = False
+    title: str, figure: str, *names: str, logarithmic: bool = False
 ) -> Callable[[Session], str | None]:
     def draw(session: Session) -> str | None:
-        rows = _of(_cells(session, *workloads), figure)
+        rows = _of(_cells(session, *names), figure)
         return drawing.bars(title, _note(session), rows, logarithmic=logarithmic) if rows else None
 
     return draw
@@ -130,15 +135,22 @@ def _pinned(session: Session) -> str | None:
 
 
 _PLOTS: dict[str, Callable[[Session], str | None]] = {
-    "enqueue": _bars("Enqueueing (jobs/s)", "per_second", "enqueue", logarithmic=True),
+    "enqueue": _bars(
+        "Enqueueing (jobs/s)", "per_second", "enqueue", "pooler:single", logarithmic=True
+    ),
     "drain": _bars(
-        "Draining a backlog (jobs/s)", "per_second", "drain", "queues", "pooler", "history"
+        "Draining a backlog (jobs/s)", "per_second", "drain", "queues", "pooler:drain", "history"
     ),
     "server-cpu": _bars(
-        "CPU of the server (us a job)", "server_cpu_us", "enqueue", "drain", "pooler", "history"
+        "CPU of the server (us a job)",
+        "server_cpu_us",
+        "enqueue",
+        "drain",
+        "pooler:drain",
+        "history",
     ),
     "wal": _bars("WAL (bytes a job)", "wal_bytes", "enqueue", "drain"),
-    "worker-cpu": _bars("CPU of the workers (ms a job)", "worker_cpu_ms", "drain", "pooler"),
+    "worker-cpu": _bars("CPU of the workers (ms a job)", "worker_cpu_ms", "drain", "pooler:drain"),
     "latency": _latency,
     "doorbell": _bars("64 producers (jobs/s)", "per_second", "doorbell"),
     "backlog": _backlog,

@@ -29,21 +29,22 @@ class Sizes:
     """Counts, and seconds at which a measurement ends however much is left of its count."""
 
     single_jobs: int = 3_000
-    single_seconds: float = 4.0
+    single_seconds: float = 3.0
     bulk_jobs: int = 100_000
     bulk_batch: int = 1_000
-    bulk_seconds: float = 4.0
+    bulk_seconds: float = 3.0
     drain_jobs: int = 40_000
-    drain_seconds: float = 8.0
+    drain_seconds: float = 7.0
     waiting_jobs: int = 10_000
-    waiting_seconds: float = 6.0
+    waiting_seconds: float = 5.0
     latency_jobs: int = 150
     foreign_jobs: int = 30
     foreign_seconds: float = 2.0  # the other transaction stays open so long after a commit
-    polled_jobs: int = 8
-    producers: int = 4  # processes
-    producer_threads: int = 16  # in each
-    producer_seconds: float = 4.0
+    polled_jobs: int = 6
+    polled_gap: tuple[float, float] = (1.0, 2.0)  # longer than a poll: the worker is idle again
+    producers: int = 2  # processes
+    producer_threads: int = 32  # in each
+    producer_seconds: float = 3.0
     backlogs: tuple[int, ...] = (1_000, 100_000, 1_000_000)
     huge_backlog: int = 10_000_000
     claims: int = 150
@@ -54,7 +55,7 @@ class Sizes:
     jobs_of_a_queue: int = 10
     claimers: tuple[tuple[int, int], ...] = ((1, 1), (4, 1), (16, 1), (64, 1), (4, 16), (64, 16))
     claimer_backlog: int = 100_000
-    claimer_seconds: float = 3.0
+    claimer_seconds: float = 2.0
     history_days: int = 30
     history_rows: int = 20_000  # of each day
 
@@ -76,6 +77,7 @@ QUICK = Sizes(
     foreign_jobs=5,
     foreign_seconds=0.3,
     polled_jobs=2,
+    polled_gap=(0.3, 0.6),
     producers=2,
     producer_threads=32,
     producer_seconds=1.0,

@@ -21,10 +21,10 @@ _CHUNK = 10_000
 
 _FILL = """
 select emq.enqueue_many(%(queue)s,
-  array(select emq.uuid7() from generate_series(1, %(n)s)),
+  array(select emq.uuid7() from generate_series(1, %(n)s::int)),
   array_fill(%(task)s::text, array[%(n)s]),
   array(select jsonb_build_object('n', g, 'pad', %(pad)s::text)
-          from generate_series(%(first)s::int, %(first)s + %(n)s - 1) g))
+          from generate_series(%(first)s::int, %(first)s::int + %(n)s::int - 1) g))
 """
 
 

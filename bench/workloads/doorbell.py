@@ -22,8 +22,8 @@ from bench.workloads.latency import paced
 
 def cells(sizes: Sizes, *, huge: bool) -> list[Cell]:
     del huge
-    crowd = f"{sizes.producers * sizes.producer_threads} producers, a transaction each"
-    heard = f"{crowd}, one session parked for good"
+    crowd = f"{sizes.producers * sizes.producer_threads} producers"
+    heard = f"{crowd}, a session always parked"
     return [
         Cell("doorbell", "latency-off", "idle worker that polls once a second", "p50_ms", polled,
              beside="latency:idle"),
@@ -36,7 +36,8 @@ def cells(sizes: Sizes, *, huge: bool) -> list[Cell]:
 
 def polled(stage: Stage) -> Figures:
     with stage.fresh() as base:
-        return paced(stage, base, stage.sizes.polled_jobs, bell=False)
+        sizes = stage.sizes
+        return paced(stage, base, sizes.polled_jobs, bell=False, gap=sizes.polled_gap)
 
 
 def produced(stage: Stage, *, bell: bool) -> Figures:

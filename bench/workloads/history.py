@@ -30,9 +30,9 @@ select id, 1::bigint << 40, enqueued_at + interval '1 s', enqueued_at + interval
 
 def cells(sizes: Sizes, *, huge: bool) -> list[Cell]:
     del huge
-    kept = f"{sizes.history_days} days of {sizes.history_rows:,} finished jobs are kept"
+    kept = f"{sizes.history_days} days of {sizes.history_rows:,} jobs kept"
     return [
-        Cell("history", "drain", f"no-op handler, one worker process; {kept}", "per_second",
+        Cell("history", "drain", f"no-op handler, {kept}", "per_second",
              drain, beside="drain:noop-1"),
     ]  # fmt: skip
 

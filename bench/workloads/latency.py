@@ -51,7 +51,7 @@ def foreign(stage: Stage) -> Figures:
 
 
 def paced(
-    stage: Stage, base: Base, count: int, *, bell: bool = True,
+    stage: Stage, base: Base, count: int, *, bell: bool = True, gap: tuple[float, float] = _GAP,
     before_first: Callable[[], None] = lambda: None,
     after_last: Callable[[float], None] = lambda _: None,
 ) -> Figures:  # fmt: skip
@@ -65,7 +65,7 @@ def paced(
         before_first()
         start, cpu, began = base.read(), crew.cpu(), time.monotonic()
         for n in range(count):
-            time.sleep(random.uniform(*_GAP))
+            time.sleep(random.uniform(*gap))
             called.append(time.monotonic())
             task.enqueue(**jobs.payload(crew.first + n))
             committed.append(time.monotonic())

@@ -13,9 +13,9 @@ from bench.workloads.enqueue import singly
 def cells(sizes: Sizes, *, huge: bool) -> list[Cell]:
     del sizes, huge
     return [
-        Cell("pooler", "drain", "no-op handler, one worker process, through PgBouncer",
+        Cell("pooler", "drain", "no-op handler, through PgBouncer",
              "per_second", drain, beside="drain:noop-1"),
-        Cell("pooler", "single", "one producer, a transaction each, through PgBouncer",
+        Cell("pooler", "single", "a transaction each, through PgBouncer",
              "per_second", single, beside="enqueue:single"),
     ]  # fmt: skip
 

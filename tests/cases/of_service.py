@@ -153,6 +153,26 @@ CASES = (
         ),
     ),
     Case(
+        45,
+        "A hot table that vacuum does not come to",
+        "The workers of autovacuum were busy elsewhere, dead rows piled up, and claims slowed down until"
+        " somebody vacuumed by hand.",
+        "A claim, an extension and a reap touch as many pages after twenty thousand jobs without a vacuum as"
+        " before: each begins at a floor and not at the first row. The hot tables ask for a vacuum after a"
+        " count of dead rows, not a share. An extension moves a deadline that is indexed, so it is never a"
+        " heap-only update; a hundred of them on each lease cost the next one nothing.",
+        (
+            "tests/plans/test_churn.py"
+            "::test_twenty_thousand_jobs_without_a_vacuum_make_no_verb_touch_more",
+            "tests/plans/test_churn.py::test_a_hundred_extensions_of_each_lease_make_neither_the_next"
+            "_nor_reap_touch_more",
+            "tests/plans/test_churn.py"
+            "::test_hot_tables_are_vacuumed_after_a_count_of_dead_rows_and_not_a_share",
+            "tests/plans/test_pinned.py::test_no_verb_walks_the_dead_rows_that_a_snapshot_pins",
+        ),
+        "`emq doctor` does not tell the dead rows, the last vacuum or the oldest snapshot.",
+    ),
+    Case(
         46,
         "No retention, or one for everything",
         "Finished jobs were kept until each query walked millions; or the dead letters went within a day,"
@@ -170,6 +190,53 @@ CASES = (
         ),
     ),
     Case(
+        47,
+        "Upkeep of indexes that locks or litters",
+        "Indexes were built anew under a lock of the whole table; builds that failed left invalid copies; an"
+        " index on arguments grew to gigabytes.",
+        "No index is ever rebuilt: days of the archive come by ATTACH and go by a drop, each behind a"
+        " lock_timeout of 0.3 s at most. Beside traffic no statement waits a second, also while somebody's"
+        " transaction is in the way. All indexes are B-trees; the payload has none.",
+        (
+            CASES_
+            + "test_upkeep.py::test_upkeep_beside_traffic_makes_no_statement_wait_a_second_and"
+            "_leaves_no_index_unfinished",
+            CASES_ + "test_upkeep.py"
+            "::test_no_index_of_the_ledger_is_of_a_kind_that_is_dear_to_write",
+            PROTOCOL + "test_partitions.py"
+            "::test_days_are_made_beside_an_open_completion_and_an_open_look_up",
+        ),
+    ),
+    Case(
+        48,
+        "Notifications that put all commits in a row",
+        "A trigger notified for each row, and each such commit took one lock of the whole cluster.",
+        "There is no trigger, and an enqueue notifies nobody. The library rings after the commit, from another"
+        " thread, at most twenty times a second, and only for queues that somebody waits for. What 64"
+        " producers lose by it is measured by `make bench` (`doorbell`).",
+        (
+            PROTOCOL + "test_ring.py::test_an_enqueue_rings_nobody",
+            PROTOCOL + "test_ring.py::test_no_table_has_a_trigger_that_could_notify",
+            PROTOCOL + "test_parked_bell.py::test_nobody_is_rung_for_when_nobody_waits",
+            "tests/app/test_ringing.py::test_many_enqueues_ring_seldom_and_after_the_last_one",
+            "tests/app/test_ringing.py::test_without_the_bell_nothing_rings",
+        ),
+    ),
+    Case(
+        49,
+        "More workers, less throughput",
+        "All walked the same head of the index and stepped over each other's rows, one row a claim.",
+        "A worker claims for all of its free slots at once. Behind 63 open claims one more touches less than"
+        " 20 pages for each job that it takes. The curve from 1 to 64 sessions is measured by `make bench`"
+        " (`claimers`).",
+        (
+            "tests/plans/test_churn.py"
+            "::test_a_claim_behind_sixty_three_open_ones_touches_few_pages_for_each_job",
+            CASES_ + "test_settling.py"
+            "::test_many_clients_on_the_same_queue_never_deadlock_and_make_no_shared_locks",
+        ),
+    ),
+    Case(
         50,
         "Lost leases that nobody noticed",
         "Rows stayed in flight for weeks, and were found when queries had become slow.",
@@ -178,6 +245,21 @@ CASES = (
         (
             CASES_ + "test_reaping.py"
             "::test_leases_that_nobody_takes_back_are_counted_and_are_a_failure",
+            CRON + "test_the_doctor_says_that_pg_cron_should_and_why_it_does_not",
+        ),
+    ),
+    Case(
+        51,
+        "Upkeep that ignores its settings, or never comes",
+        "Intervals that had been set had no effect, and the ticks of upkeep were jobs that filled the queue.",
+        "The interval is one option of whoever does the upkeep, and any number of them make one pass an"
+        " interval together. A pass makes no job, and leaves one row at most each five seconds, for a day."
+        " `emq doctor` tells when the last one was, and who should have come.",
+        (
+            "tests/service/test_maintain.py::test_passes_are_as_far_apart_as_was_set",
+            PROTOCOL + "test_maintain_due.py::test_a_pass_is_made_when_the_last_one_is_old_enough",
+            CASES_ + "test_upkeep.py"
+            "::test_two_hundred_passes_make_no_job_and_keep_no_record_of_each",
             CRON + "test_the_doctor_says_that_pg_cron_should_and_why_it_does_not",
         ),
     ),

@@ -25,3 +25,8 @@ def test_an_enqueue_rings_nobody(ledger: Ledger, other: Ledger) -> None:
     other.conn.commit()
     (heard,) = ledger.conn.notifies(timeout=10, stop_after=1)
     assert heard.payload == "last"
+
+
+def test_no_table_has_a_trigger_that_could_notify(ledger: Ledger) -> None:
+    triggers = "select count(*) from pg_trigger t join pg_class c on c.oid = t.tgrelid"
+    assert ledger.one(f"{triggers} where c.relnamespace = 'emq'::regnamespace") == 0

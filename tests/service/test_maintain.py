@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -99,6 +101,22 @@ def test_it_brings_back_what_a_killed_process_held_and_ends_when_told_to(
     assert "leases expired: " in process.said() and "has ended" in process.said()
     assert "Traceback" not in process.said()
     ledger.wait(f"not exists (select {UPKEEP})")
+
+
+def test_passes_are_as_far_apart_as_was_set(
+    ledger: Ledger, maintain: Callable[..., Process]
+) -> None:
+    seen = [ledger.one("select at from emq.settled")]
+    process = maintain("--every", "2")  # less a quarter at most, lest many come in step
+
+    def another() -> bool:
+        at = ledger.one("select at from emq.settled")
+        return at != seen[-1] and not seen.append(at)  # type: ignore[func-returns-value]
+
+    for _ in range(3):
+        process.until(another, "another pass")
+    gaps = [later - sooner for sooner, later in pairwise(seen[1:])]
+    assert len(gaps) == 2 and min(gaps) >= timedelta(seconds=1.5), gaps
 
 
 def test_a_pass_that_hangs_is_given_up_at_the_signal_and_leaves_nothing_behind(
