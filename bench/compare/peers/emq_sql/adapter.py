@@ -41,4 +41,6 @@ class Peer(wire.Adapter):
             sys.executable, "-m", "emq_sql", "worker", "--app", "application:emq",
             "--log-level", "warning", "--concurrency", str(wire.SETTING["concurrency"]),
         ]  # fmt: skip
+        if ahead := wire.SETTING.get("prefetch"):
+            command += ["--prefetch", str(ahead)]
         os.execv(sys.executable, command)
