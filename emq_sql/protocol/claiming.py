@@ -7,12 +7,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
 import psycopg
 
 from emq_sql.job import Answer, Claimed, Lease
+from emq_sql.protocol import arrays
 from emq_sql.protocol.adapt import cursor
 from emq_sql.protocol.troubles import named
 
@@ -64,15 +66,15 @@ def complete_and_claim(
     queue: str, n: int, worker: str, nonce: int, lease: timedelta | None = None,
 ) -> tuple[list[Answer], list[Claimed]]:  # fmt: skip
     """Complete what is done and claim more, in one round trip and one commit."""
-    ids: list[UUID] = [lease.id for lease, _ in done]
-    fences = [held.fence for held, _ in done]
-    results = [result for _, result in done]
+    ids = arrays.of_uuids(lease.id for lease, _ in done)
+    fences = arrays.of_numbers(lease.fence for lease, _ in done)
+    results = arrays.of_texts(result for _, result in done)
     with named(own_transaction=True), cursor(conn) as c:
         query = _COMPLETE_AND_CLAIM.format(columns=_COLUMNS, schema=schema)
         rows = c.execute(
             query.encode(), [ids, fences, results, queue, n, worker, nonce, lease]
         ).fetchall()
-    answers: list[Answer] = ["done"] * len(ids)
+    answers: list[Answer] = ["done"] * len(done)
     if rows and rows[-1][0] is None:
         answers = rows.pop()[11]
     return answers, [_claimed(row, queue) for row in rows]
@@ -89,11 +91,14 @@ def last_chance(conn: psycopg.Connection[Any], schema: str, leases: Sequence[Lea
 
 
 def _claimed(row: tuple[Any, ...], queue: str) -> Claimed:
-    lease = Lease(row[0], row[1], row[2], row[5], timedelta(milliseconds=row[6]))
-    return Claimed(
-        lease=lease, queue=queue, task=row[7], payload=_object(row[8]), headers=_object(row[9]),
-        stalled=row[3], failures=row[4], enqueued_at=row[10],
-    )  # fmt: skip
+    lease = Lease(row[0], row[1], row[2], row[5], _length(row[6]))
+    payload, headers = _object(row[8]), _object(row[9])
+    return Claimed(lease, queue, row[7], payload, headers, row[3], row[4], row[10])
+
+
+@lru_cache(maxsize=256)
+def _length(milliseconds: int) -> timedelta:
+    return timedelta(milliseconds=milliseconds)
 
 
 def _object(value: Any) -> Any:

@@ -15,6 +15,7 @@ from uuid import UUID
 import psycopg
 
 from emq_sql.job import Answer, KeepAnswer, Lease, Outcome, PutBackAnswer
+from emq_sql.protocol import arrays
 from emq_sql.protocol.adapt import cursor
 from emq_sql.protocol.characters import in_characters_of
 from emq_sql.protocol.troubles import named
@@ -27,7 +28,7 @@ def complete(
 ) -> list[Answer]:  # fmt: skip
     """Retire what is still held; a repeat by the fence that completed it is `done` too."""
     query = f"select {schema}.complete(%s::uuid[], %s::bigint[], %s::text[]::jsonb[])"
-    return _call(conn, query, leases, [None if results is None else list(results)], own)
+    return _call(conn, query, leases, [None if results is None else arrays.of_texts(results)], own)
 
 
 def retry(
@@ -151,7 +152,8 @@ def _call(
 ) -> list[Any]:
     if not leases:
         return []
-    params = [[lease.id for lease in leases], [lease.fence for lease in leases], *rest]
+    ids = arrays.of_uuids(lease.id for lease in leases)
+    params = [ids, arrays.of_numbers(lease.fence for lease in leases), *rest]
     with named(own_transaction=own), cursor(conn) as c:
         row = c.execute(query.encode(), params).fetchone()
     assert row is not None

@@ -7,6 +7,7 @@ monotonic clock, only says when to extend next and when to stop believing that i
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import lru_cache
 
 from emq_sql.errors import BadSetting
 from emq_sql.rules.durations import duration
@@ -35,6 +36,13 @@ def lease_length(value: object, setting: str = "lease") -> timedelta:
         hint = "A lease bounds the wait after a crash, not the run: workers extend it as they go."
         raise BadSetting(what, hint=hint)
     return length
+
+
+@lru_cache(maxsize=256)
+def usual_interval(lease: timedelta, interval: timedelta | None) -> timedelta:
+    """The third of a lease, at which it is extended; or the interval that was set, if sooner."""
+    third = lease / 3
+    return third if interval is None else min(third, interval)
 
 
 def extend_interval(lease: timedelta, interval: object = None) -> timedelta:

@@ -86,6 +86,8 @@ def storable_result(value: object, limit: int = RESULT_LIMIT) -> str:
 
     What cannot be stored becomes `{"emq_unstorable": "<why>"}`.
     """
+    if value is None:
+        return "null"
     try:
         return encode_result(value, limit)
     except BaseException as error:  # noqa: BLE001 - also what a subclass of dict raises when read

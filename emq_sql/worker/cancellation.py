@@ -14,13 +14,12 @@ CancelReason = Literal["lease lost", "cancelled by an operator", "timed out", "w
 class Cancellation:
     """Told once: the first reason stands. May be asked and told from any thread; never blocks."""
 
-    __slots__ = ("_callbacks", "_event", "_lock", "_reason")
+    __slots__ = ("_callbacks", "_lock", "_reason")
 
-    def __init__(self) -> None:
+    def __init__(self) -> None:  # of every job, and hardly one is ever told: nothing more is made
         self._lock = threading.Lock()
-        self._event = threading.Event()
         self._reason: CancelReason | None = None
-        self._callbacks: list[Callable[[], None]] = []
+        self._callbacks: list[Callable[[], None]] | None = None
 
     @property
     def reason(self) -> CancelReason | None:
@@ -29,7 +28,7 @@ class Cancellation:
 
     def is_set(self) -> bool:
         """Whether it is told."""
-        return self._event.is_set()
+        return self._reason is not None
 
     def tell(self, reason: CancelReason) -> bool:
         """Tell the handler to stop; False when it was told before."""
@@ -37,15 +36,20 @@ class Cancellation:
             if self._reason is not None:
                 return False
             self._reason = reason
-            self._event.set()
-            callbacks, self._callbacks = self._callbacks, []
-        for callback in callbacks:
+            callbacks, self._callbacks = self._callbacks, None
+        for callback in callbacks or ():
             callback()
         return True
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it is told, or `timeout` seconds; whether it is told."""
-        return self._event.wait(timeout)
+        told = threading.Event()
+        if self.then(told.set):
+            try:
+                told.wait(timeout)
+            finally:
+                self.forget(told.set)
+        return self.is_set()
 
     def then(self, callback: Callable[[], None]) -> bool:
         """Have it called when it is told, by whoever tells, so it must be short; False when it is
@@ -54,13 +58,16 @@ class Cancellation:
         with self._lock:
             if self._reason is not None:
                 return False
+            if self._callbacks is None:
+                self._callbacks = []
             self._callbacks.append(callback)
             return True
 
     def forget(self, callback: Callable[[], None]) -> None:
         """Do not call it any more."""
         with self._lock, suppress(ValueError):
-            self._callbacks.remove(callback)
+            if self._callbacks is not None:
+                self._callbacks.remove(callback)
 
     async def await_told(self, timeout: float | None = None) -> bool:
         """The same for a coroutine: only the task that awaits it waits."""

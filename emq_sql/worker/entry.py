@@ -13,7 +13,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from emq_sql.job import Claimed, KeepAnswer, Lease, Verb
-from emq_sql.rules.lease import extend_interval, lapses_at, next_due
+from emq_sql.rules.lease import lapses_at, next_due, usual_interval
 from emq_sql.rules.printable import on_one_line
 from emq_sql.worker.cancellation import Cancellation
 from emq_sql.worker.handler import Handler
@@ -77,8 +77,7 @@ class Entry:
     ) -> None:  # fmt: skip
         self.claimed = claimed
         self.handler = handler
-        third = extend_interval(claimed.lease.lease)
-        self.interval = third if extend is None else min(third, extend)
+        self.interval = usual_interval(claimed.lease.lease, extend)
         self.extended_at = sent
         self.known_at = answered
         self.lapses = lapses_at(sent, claimed.lease.lease)

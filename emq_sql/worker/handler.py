@@ -5,12 +5,15 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from emq_sql.errors import BadPayload
 from emq_sql.rules.backoff import Policy
 from emq_sql.worker.effects import Kind
+
+_MOST_SHAPES = 1000  # of a task that takes any keywords
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,27 @@ class Handler:
     guard: bool = True
     cancel_sql: bool = False
     transaction: Kind | None = None
+    fitting: set[tuple[int, frozenset[str]]] = field(default_factory=set, compare=False, repr=False)
+
+    def must_fit(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raise BadPayload for arguments that the function does not take. What has fitted once,
+        by number and names, is not looked at again.
+        """
+        shape = len(args), frozenset(kwargs)
+        if shape in self.fitting:
+            return
+        try:
+            signature = inspect.signature(self.function)
+        except (TypeError, ValueError):  # some functions written in C have none
+            return
+        try:
+            signature.bind(*(None for _ in range(self.leading)), *args, **kwargs)
+        except TypeError as error:
+            what = f"The arguments of this job do not fit the task {self.task!r}: {error}."
+            hint = "Was it enqueued for another version of the task?"
+            raise BadPayload(what, hint=hint) from None
+        if len(self.fitting) < _MOST_SHAPES:
+            self.fitting.add(shape)
 
     @property
     def leading(self) -> int:

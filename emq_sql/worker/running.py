@@ -14,7 +14,7 @@ from types import GeneratorType, TracebackType
 from typing import Any, NoReturn
 
 from emq_sql.crashpoints import crash_point
-from emq_sql.errors import BadPayload, BadSetting, LeaseLost
+from emq_sql.errors import BadSetting, LeaseLost
 from emq_sql.rules import verdict
 from emq_sql.rules.payload import decode
 from emq_sql.rules.permanence import is_permanent
@@ -52,7 +52,7 @@ class Run:
         guard = self._handler.guard
         self._effects.begin(claimed.lease, self._grip.note_refusal, guard=guard)
         args, kwargs = decode(claimed.payload)
-        _must_fit(self._handler, args, kwargs)
+        self._handler.must_fit(args, kwargs)
         own = Transactions(self._grip, self._effects)
         if self._handler.takes_context:
             args = (Job(self._grip, self._effects, own, self._handler.backoff), *args)
@@ -180,18 +180,6 @@ def _leave_child(trouble: BaseException | None) -> NoReturn:
         sys.stdout.flush()
         sys.stderr.flush()
     os._exit(code if isinstance(code, int) else int(code is not None))
-
-
-def _must_fit(handler: Handler, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    try:
-        signature = inspect.signature(handler.function)
-    except (TypeError, ValueError):  # some functions written in C have none
-        return
-    try:
-        signature.bind(*(None for _ in range(handler.leading)), *args, **kwargs)
-    except TypeError as error:
-        what = f"The arguments of this job do not fit the task {handler.task!r}: {error}."
-        raise BadPayload(what, hint="Was it enqueued for another version of the task?") from None
 
 
 def _without_our_frames(error: BaseException) -> BaseException:

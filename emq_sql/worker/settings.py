@@ -25,11 +25,11 @@ class WorkerSettings:
     that of child processes with one job each, in its place; a child is replaced after
     `max_jobs_per_child` jobs, if that is set. `prefetch` is how many jobs more may be claimed than
     there are slots, to wait here: for jobs of milliseconds. `poll` is the time between two looks
-    into a queue that was empty; `grace` how long handlers may run on after the first SIGTERM; `burst` ends the
-    worker when its queues are empty; `lease` is for jobs that name none, in place of the queue's;
-    `extend` extends leases more often than at each third of `lease`, or of the usual lease where
-    none is set; jobs with shorter leases keep to a third of theirs. Raises BadSetting, saying what
-    to change.
+    into a queue that was empty; `grace` how long handlers may run on after the first SIGTERM;
+    `burst` ends the worker when its queues are empty; `lease` is for jobs that name none, in
+    place of the queue's; `extend` extends leases more often than at each third of `lease`, or of
+    the usual lease where none is set; jobs with shorter leases keep to a third of theirs. Raises
+    BadSetting, saying what to change.
     """
 
     queues: tuple[str, ...]

@@ -259,9 +259,12 @@ class Settler:
             raise
 
     def _answered(self, settlement: Settlement, answer: Answer | PutBackAnswer | None) -> None:
-        entry, extra = settlement.entry, about(settlement.entry.claimed)
+        if answer == "done" and type(settlement.ending) is Completed:  # nearly all of them
+            self._close(settlement)
+            return
         if answer is None:
             return
+        entry, extra = settlement.entry, about(settlement.entry.claimed)
         if answer == "busy":
             if entry.completing and settlement.asked == 0:
                 said = "%s: its own completion is not committed yet; its row is asked for until the"

@@ -25,6 +25,8 @@ from emq_sql.worker.threadslot import ThreadSlot
 
 log = logging.getLogger("emq_sql.worker")
 
+_send = ctypes.pythonapi.PyThreadState_SetAsyncExc
+
 
 class Loop(Protocol):
     """Where awaitables go that a handler in a thread returns."""
@@ -176,7 +178,7 @@ class Threads:
 
     def _free(self, slot: ThreadSlot) -> None:
         # What was sent to the handler and is late must not strike the next one.
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(threading.get_ident()), None)
+        _send(ctypes.c_ulong(slot.thread), None)
         with self._lock:
             slot.is_free()
             self._seek(slot)
