@@ -13,6 +13,7 @@ from tests.protocol import history
 from tests.protocol.calls import Ledger
 
 NEVER_A_SECOND = "-c lock_timeout=1s"  # a statement that waits for longer fails with 55P03
+BOUNDED = "-c statement_timeout=20s"
 ENDED_DAYS = 4
 INVALID = "select indexrelid::regclass::text from pg_index where not (indisvalid and indisready)"
 GIN = """
@@ -66,9 +67,10 @@ def traffic(db: Database) -> Iterator[Traffic]:
 
 
 def test_upkeep_beside_traffic_makes_no_statement_wait_a_second_and_leaves_no_index_unfinished(
-    db: Database, ledger: Ledger
+    db: Database,
 ) -> None:
     """Days are made, emptied and dropped, also while a user's transaction holds a completion."""
+    ledger = Ledger(db.connect(options=BOUNDED))
     for n in range(1, ENDED_DAYS + 1):
         history.finished(ledger, 40, history.days_ago(ledger, 100 + n))
     ended = [history.days_ago(ledger, 100 + n) for n in range(1, ENDED_DAYS + 1)]

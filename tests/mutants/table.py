@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tests.mutants import (
     archive,
+    churn,
     dead,
     export,
     frozen,
@@ -25,6 +26,7 @@ from tests.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     *archive.MUTANTS,
+    *churn.MUTANTS,
     *dead.MUTANTS,
     *export.MUTANTS,
     *frozen.MUTANTS,
