@@ -37,6 +37,22 @@ def test_each_job_is_settled_once_whichever_step_the_worker_dies_at(
     assert_settled_once(field, task)
 
 
+@pytest.mark.parametrize("point", ["after-claim:6", "mid-handler:80", "before-complete:4"])
+def test_each_job_is_settled_once_when_workers_die_with_jobs_that_wait(
+    field: Field, point: str
+) -> None:
+    enqueue_all(field, "plain")
+    kills = 0
+    while field.one("select count(*) from emq.archive") < JOBS:
+        worker = field.start({"EMQ_SQL_CRASH_AT": point}, burst=True, lease=0.6, prefetch=20)
+        kills += worker.wait() == -signal.SIGKILL
+        assert worker.process.returncode in (0, -signal.SIGKILL), worker.said()
+        if worker.process.returncode == 0:
+            field.until("select count(*) = 0 from emq.active where lease_deadline > now()")
+    assert kills >= 1
+    assert_settled_once(field, "plain")
+
+
 @pytest.mark.parametrize("task", ["plain", "own"])
 def test_each_job_is_settled_once_when_workers_die_while_they_extend(
     field: Field, task: str
