@@ -41,7 +41,7 @@ def _open_writer(base: Base) -> Iterator[None]:
 
 def flow(stage: Stage, by: str) -> Figures:
     """The producer keeps some thousand jobs waiting by `enqueue_many`, the worker runs them."""
-    sizes = stage.sizes
+    sizes, window = stage.sizes, stage.sizes.pinned_window
     with (
         stage.fresh() as base,
         Crew(stage, base, NOOP_WORKER, _ROOM) as crew,
@@ -50,10 +50,12 @@ def flow(stage: Stage, by: str) -> Figures:
         flowing.until(time.monotonic() + _WARM)
         holder = idle_snapshot(base.dsn, True) if by == "snapshot" else _open_writer(base)
         with holder:
-            start, cpu, began, ran = base.read(), crew.cpu(), time.monotonic(), crew.done()
-            flowing.until(began + sizes.pinned_seconds)
-            end, cpu, ran = base.read(), crew.cpu() - cpu, crew.done() - ran
-            ended = time.monotonic()
+            cpu, began = crew.cpu(), time.monotonic()
+            looks = [(base.read(), crew.done())]
+            for seconds in (window, sizes.pinned_seconds - window, sizes.pinned_seconds):
+                flowing.until(began + seconds)
+                looks.append((base.read(), crew.done()))
+            ended, cpu = time.monotonic(), crew.cpu() - cpu
         crew.until(lambda: crew.done() >= flowing.added, "not drained")
         crew.until(lambda: base.one("select count(*) from emq.active") == 0, "not archived", 0.1)
         crew.stop()
@@ -63,11 +65,16 @@ def flow(stage: Stage, by: str) -> Figures:
         raise Unsound(f"{flowing.added} jobs were added, and {counts}")
     begun = sorted(starts.values())
     each = [_between(begun, began + k, began + k + 1) for k in range(int(ended - began))]
-    window = sizes.pinned_window
     first = _between(begun, began, began + window) / window
     last = _between(begun, ended - window, ended) / window
     if not first:
         raise Unsound("no job ran in the first seconds")
+    (start, ran), (end, all_ran) = looks[0], looks[-1]
+    ran = all_ran - ran
+    head, tail = (
+        (after[0].cpu - before[0].cpu) * 1e6 / max(1, after[1] - before[1])
+        for before, after in (looks[:2], looks[2:])
+    )
     return {
         "jobs": ran,
         "seconds": round(ended - began, 3),
@@ -75,6 +82,7 @@ def flow(stage: Stage, by: str) -> Figures:
         "first_per_second": round(first, 1),
         "last_per_second": round(last, 1),
         "last_over_first": round(last / first, 3),
+        "server_cpu_last_over_first": round(tail / head, 3),
         "worker_cpu_ms": round(cpu * 1000 / ran, 4),
         **base.cost(start, end, ran),
         "each_second": each,

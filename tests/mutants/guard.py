@@ -6,6 +6,7 @@ from tests.mutants.mutant import Mutant, mutant
 
 GUARD = "tests/protocol/test_guard.py::"
 COMMIT = "tests/protocol/test_guard_commit.py::"
+CURSORS = "tests/protocol/test_guard_cursors.py::"
 OUTCOME = "tests/protocol/test_outcome.py::"
 
 BOUND = COMMIT + "test_a_guard_bounds_how_long_the_session_may_idle_in_this_transaction"
@@ -49,6 +50,26 @@ MUTANTS: tuple[Mutant, ...] = (
         "reading_takes_a_lock",
         COMMIT + "test_a_transaction_that_wrote_nothing_passes_without_a_lock_or_an_xid",
         "guard_commit", "if pg_current_xact_id_if_assigned() is null then", "if false then",
+    ),
+    mutant(
+        "cursors_with_hold_pass",
+        CURSORS + "test_what_a_cursor_would_write_in_the_commit_is_not_committed_for_a_lost_job",
+        "guard_commit", "if not found or", "if true or",
+    ),
+    mutant(
+        "cursors_of_earlier_transactions_count",
+        CURSORS + "test_a_cursor_of_an_earlier_transaction_has_written_what_it_would",
+        "guard_commit", " and c.creation_time >= transaction_timestamp()",
+    ),
+    mutant(
+        "cursors_without_hold_count",
+        CURSORS + "test_one_that_is_closed_or_ends_with_its_transaction_writes_nothing_later",
+        "guard_commit", "where c.is_holdable and", "where",
+    ),
+    mutant(
+        "cursors_of_reading_transactions_count",
+        CURSORS + "test_in_a_read_only_transaction_it_cannot_write_and_no_lock_is_taken",
+        "guard_commit", " or current_setting('transaction_read_only') = 'on' then", " then",
     ),
     mutant(
         "own_settlement_refused", f"{OWN}[plain-complete]",

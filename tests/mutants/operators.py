@@ -84,6 +84,11 @@ MUTANTS = (
         "  delete from emq.late x where x.id = any (p_ids);\n",
     ),
     mutant(
+        "obliterate_leaves_keys_of_the_inbox",
+        OBLITERATE + "test_a_key_of_the_inbox_is_free_again_when_its_job_is_gone", "erase",
+        "  delete from emq.inbox x where x.id = any (p_ids);\n",
+    ),
+    mutant(
         "old_archive_row_is_an_end", OBLITERATE + "test_a_job_that_lives_again_beside_its_old_archive_row_is_no_ended_one",
         "unseat", " and x.finished_at > k.enqueued_at - interval ''1 h''", "",
     ),

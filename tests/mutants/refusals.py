@@ -6,6 +6,7 @@ from tests.mutants.mutant import Mutant, mutant
 
 REFUSALS = "tests/protocol/test_refusals.py::"
 PLANS = "tests/plans/test_refusal_plans.py::"
+ONCE = "tests/protocol/test_once.py::"
 INBOX = "tests/protocol/test_inbox_retention.py::"
 
 INSTANT = REFUSALS + "test_a_note_is_of_the_instant_at_which_the_refusal_was_met"
@@ -68,6 +69,25 @@ MUTANTS: tuple[Mutant, ...] = (
         "live_claims_are_noted", REFUSALS + "test_nothing_is_noted_of_a_claim_that_is_held",
         "note_refusals", "where a.fence is distinct from k.fence", "where true",
     ),
+    mutant(
+        "notes_without_a_fence",
+        REFUSALS + "test_nothing_is_noted_of_what_has_no_fence[fewer]",
+        "note_refusals", " and u.fence is not null",
+    ),
+    mutant(
+        "once_waits_for_ever", ONCE + "test_it_does_not_wait_for_ever", "once",
+        "perform set_config('lock_timeout', '5s', true)", "perform null",
+    ),
+    mutant(
+        "once_waits_longer_than_it_may",
+        ONCE + "test_a_shorter_wait_of_the_callers_stays_short", "once",
+        "where v_wait::interval = interval '0' or v_wait::interval > interval '5 s'", "where true",
+    ),
+    mutant(
+        "once_leaves_its_wait_behind",
+        ONCE + "test_after_it_the_transaction_waits_for_locks_as_before[7s]", "once",
+        "perform set_config('lock_timeout', v_wait, true);", "",
+    ),
     mutant("notes_are_of_now", INSTANT, "note_refusals", "coalesce(u.ago, '0')", "interval '0'"),
     mutant(
         "sent_again_is_met_again", REPEATED, "note_refusals", "coalesce(p_again, false)", "false",
@@ -83,6 +103,11 @@ MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "other_settings_reset_the_inbox", INBOX + "test_other_settings_leave_it_alone",
         "set_ledger", "else m.inbox_retention end", "else interval '30 days' end",
+    ),
+    mutant(
+        "settings_for_ever",
+        "tests/protocol/test_set_queue.py::test_no_setting_of_the_ledger_is_infinite[inbox_retention]",
+        "finite", "if not isfinite(p_length) or p_length >= interval '1000000 years'\n     or", "if",
     ),
     mutant(
         "keys_may_go_too_soon",

@@ -12,6 +12,7 @@ from tests.protocol.calls import Ledger
 
 TABLES = (
     "job", "pending", "scheduled", "active", "dead", "archive", "attempt", "refusal", "late",
+    "inbox",
 )  # fmt: skip
 
 

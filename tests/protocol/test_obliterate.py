@@ -14,6 +14,7 @@ def one_of_each(ledger: Ledger, queue: str = "default") -> None:
         ledger.add_one(queue, max_attempts=1)
         assert ledger.retry(ledger.take(queue), error="boom") == ["dead"]
     done = ledger.start(queue)
+    assert ledger.one("select emq.once(%s, %s, %s)", f"of {queue}", done.id, done.fence)
     ledger.complete(done)
     assert ledger.complete(done.stale) == ["lost"]  # leaves a refusal
     ledger.operate("cancel", ledger.start(queue).id)
@@ -46,6 +47,17 @@ def test_an_id_that_is_gone_is_a_new_job_when_it_comes_again(ledger: Ledger) -> 
     assert last(ledger).status == "done"
     assert ledger.status(held.id) == "enqueued"
     assert ledger.outcome(held) == "superseded"
+
+
+def test_a_key_of_the_inbox_is_free_again_when_its_job_is_gone(ledger: Ledger) -> None:
+    held, other = ledger.start(), ledger.start("other")
+    once = "select emq.once(%s, %s, %s)"
+    assert ledger.one(once, "welcome Ann", held.id, held.fence)
+    assert ledger.one(once, "welcome Ben", other.id, other.fence)
+    ledger.complete(held)
+    assert last(ledger).status == "done"
+    assert ledger.column("select key from emq.inbox") == ["welcome Ben"]
+    assert ledger.one(once, "welcome Ann", other.id, other.fence)
 
 
 def test_the_name_must_be_said_once_more(ledger: Ledger) -> None:

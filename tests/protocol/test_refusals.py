@@ -199,6 +199,14 @@ def test_nothing_is_noted_of_a_claim_that_is_held(ledger: Ledger) -> None:
     assert rows(ledger) == []
 
 
+@pytest.mark.parametrize("fences", [[], [None]], ids=["fewer", "null"])
+def test_nothing_is_noted_of_what_has_no_fence(ledger: Ledger, fences: list[None]) -> None:
+    held = ledger.start()
+    query = "select emq.note_refusals(%s, %s::bigint[], array['guard'], null)"
+    assert ledger.one(query, [held.id], fences) == 0
+    assert rows(ledger) == []
+
+
 def test_a_note_sent_again_is_recorded_once_and_another_one_is_another_one(
     ledger: Ledger,
 ) -> None:

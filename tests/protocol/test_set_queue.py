@@ -78,6 +78,45 @@ def test_the_ledgers_own_settings(ledger: Ledger) -> None:
             ledger.rows("select emq.set_ledger(%s)", Jsonb(bad))
 
 
+LENGTHS = [name for name in EVERY if name in ("lease", "replay_within", "unknown_after")
+           or name.endswith("retention")]  # fmt: skip
+LONG = "2000000 years"  # as long as infinity, which only PostgreSQL 17 and later can say
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_no_setting_of_a_queue_is_infinite(ledger: Ledger, name: str) -> None:
+    ledger.set_queue(**{name: EVERY[name]})
+    before = settings(ledger)
+    for given in ("infinity", LONG):
+        with refused("EQ006", names=None if given == "infinity" else f"{name} cannot be infinite"):
+            ledger.set_queue(**{name: given})
+    assert settings(ledger) == before
+
+
+@pytest.mark.parametrize("name", ["retention", "audit_retention", "inbox_retention"])
+def test_no_setting_of_the_ledger_is_infinite(ledger: Ledger, name: str) -> None:
+    for given in ("infinity", LONG):
+        with refused("EQ006", names=None if given == "infinity" else f"{name} cannot be infinite"):
+            ledger.rows("select emq.set_ledger(%s)", Jsonb({name: given}))
+    assert ledger.one(f"select isfinite({name}) from emq.meta")
+
+
+@pytest.mark.parametrize("name", ["lease", "retention"])
+def test_configure_sets_nothing_infinite(ledger: Ledger, name: str) -> None:
+    with refused("EQ006", names=f"{name} cannot be infinite", hint="1000 years"):
+        ledger.rows(f"select emq.configure('default', p_{name} => interval '{LONG}')")
+    assert ledger.one("select count(*) from emq.queue where name = 'default'") == 0
+
+
+def test_where_the_server_knows_infinity_it_is_refused_by_that_name(ledger: Ledger) -> None:
+    if ledger.conn.info.server_version < 170000:
+        with refused("EQ006", names="invalid input syntax for type interval"):
+            ledger.set_queue(retention="infinity")
+        return
+    with refused("EQ006", names="retention cannot be infinite"):
+        ledger.set_queue(retention="infinity")
+
+
 def test_a_value_out_of_bounds_is_told_in_words(ledger: Ledger) -> None:
     checks = ledger.column(
         "select c.conname from pg_constraint c where c.contype = 'c'"

@@ -26,6 +26,29 @@ def test_a_late_extension_is_told_with_the_deadline_that_had_passed(ledger: Ledg
     assert f"{held.lease_deadline:%M:%S}" in details(ledger, held.id)["extended late"]
 
 
+def test_a_refused_call_is_told_with_whose_it_was_how_late_and_how_long_beside_the_next(
+    ledger: Ledger,
+) -> None:
+    held = ledger.abandoned(worker="slow")
+    ledger.reap()
+    assert ledger.complete(held) == ["lost"]
+    ledger.take(worker="quick")
+    assert ledger.complete(held) == ["lost"]
+    told = ledger.rows(
+        "select attempts, worker, detail from emq.story(%s) where event = 'refused'", held.id
+    )
+    (late, none), (later, beside) = ledger.rows(
+        "select late::text, overlap::text from emq.refusal order by at"
+    )
+    assert none is None
+    alone = f"complete under a stale fence; the job was held by nobody; late by {late}"
+    both = (
+        f"complete under a stale fence; the job was held at attempt 2; late by {later}; beside the"
+        f" next attempt for {beside}"
+    )
+    assert told == [(1, "slow", alone), (1, "slow", both)]
+
+
 def test_what_operators_did_is_told_with_who_and_why(ledger: Ledger) -> None:
     id = ledger.add_one(max_attempts=1)
     ledger.retry(ledger.take(), error="boom")

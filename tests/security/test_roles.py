@@ -113,7 +113,9 @@ MAY_CALL = {
     "tidy_records": set(),
     "tidy_strays": set(),
     "archived": set(),
+    "bound": set(),
     "end_of": set(),
+    "finite": set(),
     "hold": set(),
     "mine": set(),
     "record_refusals": set(),
@@ -157,8 +159,10 @@ MAY_READ = {
 # Touch no table, so that they may be inlined; maintain_loop, which commits, can be nothing else.
 INVOKER = {
     "ago",
+    "bound",
     "dead_where",
     "fingerprint",
+    "finite",
     "headline",
     "mine",
     "refuse_settings",

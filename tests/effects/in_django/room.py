@@ -42,6 +42,24 @@ class Note(django.db.models.Model):
         db_table = "note"
 
 
+def aim(dsn: str, alias: str = "default", **said: Any) -> Any:
+    """The connection of this alias, from now on to this database."""
+    parts = conninfo_to_dict(dsn)
+    close(alias)
+    django.db.connections.settings[alias] |= {
+        "NAME": parts["dbname"], "USER": parts.get("user") or "",
+        "PASSWORD": parts.get("password") or "", "HOST": parts.get("host") or "",
+        "PORT": str(parts.get("port") or ""), "OPTIONS": {}, **said,
+    }  # fmt: skip
+    return django.db.connections[alias]
+
+
+def close(alias: str) -> None:
+    """The next one is made anew, from the settings."""
+    django.db.connections[alias].close()
+    del django.db.connections[alias]
+
+
 @dataclass
 class Room:
     """A ledger, and Django beside it."""
@@ -53,15 +71,8 @@ class Room:
 
     def aim(self, dsn: str, alias: str = "default", **said: Any) -> Any:
         """The connection of this alias, from now on to this database."""
-        parts = conninfo_to_dict(dsn)
-        self.close(alias)
-        django.db.connections.settings[alias] |= {
-            "NAME": parts["dbname"], "USER": parts.get("user") or "",
-            "PASSWORD": parts.get("password") or "", "HOST": parts.get("host") or "",
-            "PORT": str(parts.get("port") or ""), "OPTIONS": {}, **said,
-        }  # fmt: skip
         self.aimed.add(alias)
-        return self.connection(alias)
+        return aim(dsn, alias, **said)
 
     def connection(self, alias: str = "default") -> Any:
         """Of this thread."""
@@ -69,8 +80,7 @@ class Room:
 
     def close(self, alias: str) -> None:
         """The next one is made anew, from the settings."""
-        self.connection(alias).close()
-        del django.db.connections[alias]
+        close(alias)
 
     def run(self, held: Held, do: Callable[[], T], *, guard: bool = True) -> T:
         """What `do()` answers, called as the handler of this job is."""
@@ -94,6 +104,11 @@ class Room:
         assert self.ledger.stall_at_once(held) == ["pending"]
         assert self.ledger.take(worker="another").id == held.id
         return held
+
+    @property
+    def can_hold_to_reading(self) -> bool:
+        """Whether the server takes `read only` for all that could be committed."""
+        return self.ledger.conn.info.server_version >= 160000
 
     def notes(self) -> list[str]:
         """What is committed."""

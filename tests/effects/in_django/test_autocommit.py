@@ -12,7 +12,7 @@ from django.db.models.expressions import RawSQL
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
-from emq_sql.errors import CannotGuard, LeaseLost
+from emq_sql.errors import CannotGuard, JobFinished, LeaseLost
 from tests.effects.in_django.room import Note, Room
 from tests.plugins.databases import Database
 
@@ -145,27 +145,40 @@ def test_a_server_side_cursor_reads_on_after_its_transaction(room: Room) -> None
     def read() -> list[str]:
         return [note.text for note in Note.objects.order_by("id").iterator(chunk_size=7)]
 
-    assert room.run(room.lost(), read) == [str(n) for n in range(50)]
+    assert room.run(room.held(), read) == [str(n) for n in range(50)]
 
     def read_in_a_block() -> list[str]:
         with transaction.atomic():
             return read()
 
     assert room.run(room.held(), read_in_a_block) == [str(n) for n in range(50)]
+    lost = room.lost()
+    assert room.run(lost, read_in_a_block) == [str(n) for n in range(50)]
+    if room.can_hold_to_reading:
+        assert room.run(lost, read) == [str(n) for n in range(50)]
+        assert room.refused == []
+    else:
+        with pytest.raises(LeaseLost):
+            room.run(lost, read)
+        assert room.refused == [(lost.id, "guard")]
 
 
-def test_a_server_side_cursor_that_writes_is_refused_by_name(room: Room) -> None:
+def test_after_its_own_settlement_a_run_reads_through_a_server_side_cursor_and_writes_nothing(
+    room: Room,
+) -> None:
     room.ledger.run(
         "create function writes(t text) returns text language sql as"
         " 'insert into note (text) values (t) returning text'"
     )
-
-    def read() -> None:
-        list(Note.objects.annotate(written=RawSQL("writes('w')", [])).iterator())
-
     Note.objects.create(text="there")
-    with pytest.raises(CannotGuard):
-        room.run(room.lost(), read)
+    held = room.held()
+    assert room.ledger.complete(held) == ["done"]
+    if room.can_hold_to_reading:
+        assert room.run(held, lambda: [note.text for note in Note.objects.iterator()]) == ["there"]
+    with pytest.raises(JobFinished):
+        room.run(
+            held, lambda: list(Note.objects.annotate(written=RawSQL("writes('w')", [])).iterator())
+        )
     assert room.notes() == ["there"]
 
 

@@ -140,6 +140,7 @@ def test_with_the_log_of_statements_on_it_is_the_same(room: Room, connection: An
         room.run(room.held(), copy)
     room.run(room.held(), lambda: Note.objects.create(text="held"))
     assert room.run(room.held(), Note.objects.count) == 1
+    assert not [query["sql"] for query in connection.queries if "guard" in query["sql"]]
     said = [query["sql"].splitlines()[-1].split()[0] for query in connection.queries]
     assert said == ["INSERT", "INSERT", "SELECT"]
     connection.force_debug_cursor = False

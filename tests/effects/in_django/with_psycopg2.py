@@ -1,4 +1,4 @@
-"""The same with psycopg2 under Django: `python -m tests.effects.in_django.with_psycopg2 DSN`."""
+"""The same with psycopg2: `python -m tests.effects.in_django.with_psycopg2 DSN [SCENARIO]`."""
 
 from __future__ import annotations
 
@@ -19,6 +19,19 @@ def load_django_without_psycopg() -> None:
         import django.db.backends.postgresql.base  # noqa: F401
     finally:
         sys.modules["psycopg"] = psycopg
+
+
+def run(dsn: str, scenario: str) -> None:
+    load_django_without_psycopg()
+    from tests.effects.in_django.room import furnished
+    from tests.effects.in_django.scenarios import SCENARIOS
+
+    with furnished(Database(dsn, "")) as room:
+        connection = room.connection()
+        connection.ensure_connection()
+        assert type(connection.connection).__module__.startswith("psycopg2")
+        SCENARIOS[scenario](room, connection)
+        room.ledger.conn.close()
 
 
 def main(dsn: str) -> None:
@@ -53,10 +66,13 @@ def main(dsn: str) -> None:
             room.run(room.held(), lambda: Note.objects.create(text="alone"))
         lost = room.lost()
         assert room.run(lost, lambda: [note.text for note in Note.objects.all()]) == ["alone"]
-        assert room.run(lost, lambda: [note.text for note in Note.objects.iterator()]) == ["alone"]
+        for run in [room.held(), *([lost] if room.can_hold_to_reading else [])]:
+            assert room.run(run, lambda: [note.text for note in Note.objects.iterator()]) == [
+                "alone"
+            ]
         assert room.notes() == ["alone"]
         room.ledger.conn.close()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    run(*sys.argv[1:]) if sys.argv[2:] else main(sys.argv[1])
