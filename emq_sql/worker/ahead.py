@@ -26,10 +26,13 @@ class Ahead:
         self._stuck = False
         self._gathers_until = 0.0
 
-    @property
-    def room(self) -> int:
-        """How many jobs may wait here, beside those in slots."""
-        return 0 if self._stuck else self._prefetch
+    def room(self, held: int) -> int:
+        """How many jobs may wait here, beside those in slots, when so many are held: none while no
+        slot has anything to do or could have, since its process has yet to start.
+        """
+        buffer = self._buffer
+        works = held > buffer.waiting or buffer.running < buffer.slots
+        return self._prefetch if works and not self._stuck else 0
 
     def ended(self) -> None:
         """A run has ended by itself."""

@@ -281,7 +281,7 @@ class Worker:
         """How many jobs may be claimed. Finished ones count until they are settled, unless an open
         transaction of somebody else's holds them up: that costs no slot, within reason.
         """
-        slots = self._settings.slots + self._ahead.room
+        slots = self._settings.slots + self._ahead.room(len(self._held))
         if self._drain_by is not None or not self._held.keeping or self._settler.busy > slots:
             return 0
         if self._alone.not_before() is not None:
