@@ -670,7 +670,8 @@ CREATE FUNCTION emq.configure(p_queue text, p_lease interval DEFAULT NULL::inter
     SET lock_timeout TO '5s'
     AS $$
 begin
-  perform emq.refuse_new(p_queue, '{}');
+  perform emq.refuse_new(p_queue, '{}'), emq.finite('lease', p_lease),
+          emq.finite('retention', p_retention);
   insert into emq.queue as q (name, lease, max_attempts, max_stalled, retention)
   values (p_queue, coalesce(p_lease, '30 s'), coalesce(p_max_attempts, 25),
           coalesce(p_max_stalled, 3), p_retention)
@@ -1444,6 +1445,7 @@ begin
     using p_ids, v_from;
   delete from emq.refusal x where x.id = any (p_ids);
   delete from emq.late x where x.id = any (p_ids);
+  delete from emq.inbox x where x.id = any (p_ids);
   delete from emq.job x where x.id = any (p_ids);
   get diagnostics n = row_count;
   return n;
@@ -1870,6 +1872,23 @@ CREATE FUNCTION emq.fingerprint(p_task text, p_reason text, p_error text) RETURN
 $_$;
 
 --
+-- Name: finite(text, interval); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.finite(p_name text, p_length interval) RETURNS interval
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+  if not isfinite(p_length) or p_length >= interval '1000000 years'
+     or p_length <= interval '-1000000 years' then
+    raise exception 'emq: % cannot be infinite', p_name
+      using errcode = 'EQ006', hint = 'Give a length; 1000 years is for ever.';
+  end if;
+  return p_length;
+end $$;
+
+--
 -- Name: guard(uuid, bigint); Type: FUNCTION; Schema: emq; Owner: -
 --
 
@@ -1903,7 +1922,10 @@ declare
   v_lease_ms int;
 begin
   if pg_current_xact_id_if_assigned() is null then
-    return 'nothing';
+    perform from pg_cursor() c where c.is_holdable and c.creation_time >= transaction_timestamp();
+    if not found or current_setting('transaction_read_only') = 'on' then
+      return 'nothing';
+    end if;
   end if;
   -- Nearly always the row is there and free; what hold does besides would double the cost.
   select a.lease_ms into v_lease_ms
@@ -2443,7 +2465,7 @@ begin
                  clock_timestamp()
                  - least(greatest(coalesce(u.ago, '0'), interval '0'), interval '1 year') as at
             from unnest(p_ids, p_fences, p_verbs, p_ago) as u (id, fence, verb, ago)
-           where u.id is not null) k
+           where u.id is not null and u.fence is not null) k
     left join lateral (select y.fence from emq.active y where y.id = k.id offset 0) a on true
    where a.fence is distinct from k.fence
      and not (coalesce(p_again, false) and exists (
@@ -2556,15 +2578,21 @@ end $$;
 CREATE FUNCTION emq.once(p_key text, p_id uuid, p_fence bigint) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
-    SET lock_timeout TO '5s'
     AS $$
+declare
+  v_wait text := current_setting('lock_timeout');
+  v_first boolean;
 begin
   if p_key is null or length(p_key) not between 1 and 500 then
     raise exception 'emq: a key of the inbox has % characters', coalesce(length(p_key), 0)
       using errcode = 'EQ006', hint = 'Give 1 to 500; a digest of what is longer will do.';
   end if;
+  perform set_config('lock_timeout', '5s', true)
+    where v_wait::interval = interval '0' or v_wait::interval > interval '5 s';
   insert into emq.inbox (key, id, fence) values (p_key, p_id, p_fence) on conflict (key) do nothing;
-  return found;
+  v_first := found;
+  perform set_config('lock_timeout', v_wait, true);
+  return v_first;
 end $$;
 
 --
@@ -3512,12 +3540,15 @@ begin
     raise exception using errcode = 'data_exception', message = 'one value is needed for each name';
   end if;
   update emq.meta m set
-    retention = case when s ? 'retention' then coalesce((s ->> 'retention')::interval, '30 days')
-                     else m.retention end,
+    retention = case when s ? 'retention'
+      then coalesce(emq.finite('retention', (s ->> 'retention')::interval), '30 days')
+      else m.retention end,
     audit_retention = case when s ? 'audit_retention'
-      then coalesce((s ->> 'audit_retention')::interval, '1 year') else m.audit_retention end,
+      then coalesce(emq.finite('audit_retention', (s ->> 'audit_retention')::interval), '1 year')
+      else m.audit_retention end,
     inbox_retention = case when s ? 'inbox_retention'
-      then coalesce((s ->> 'inbox_retention')::interval, '30 days') else m.inbox_retention end,
+      then coalesce(emq.finite('inbox_retention', (s ->> 'inbox_retention')::interval), '30 days')
+      else m.inbox_retention end,
     export_first = case when s ? 'export_first'
       then coalesce((s ->> 'export_first')::boolean, false) else m.export_first end;
   insert into emq.audit (verb, label, detail) values ('configure', p_label, s);
@@ -3554,21 +3585,27 @@ begin
   end if;
   insert into emq.queue (name) values (p_queue) on conflict on constraint queue_pk do nothing;
   update emq.queue q set
-    lease = case when s ? 'lease' then coalesce((s ->> 'lease')::interval, '30 s') else q.lease end,
+    lease = case when s ? 'lease'
+      then coalesce(emq.finite('lease', (s ->> 'lease')::interval), '30 s') else q.lease end,
     max_attempts = case when s ? 'max_attempts' then coalesce((s ->> 'max_attempts')::smallint, 25)
                         else q.max_attempts end,
     max_stalled = case when s ? 'max_stalled' then coalesce((s ->> 'max_stalled')::smallint, 3)
                        else q.max_stalled end,
     max_active = case when s ? 'max_active' then (s ->> 'max_active')::int else q.max_active end,
-    retention = case when s ? 'retention' then (s ->> 'retention')::interval else q.retention end,
+    retention = case when s ? 'retention'
+      then emq.finite('retention', (s ->> 'retention')::interval) else q.retention end,
     cancelled_retention = case when s ? 'cancelled_retention'
-      then (s ->> 'cancelled_retention')::interval else q.cancelled_retention end,
-    dead_retention = case when s ? 'dead_retention' then (s ->> 'dead_retention')::interval
-                          else q.dead_retention end,
-    replay_within = case when s ? 'replay_within' then (s ->> 'replay_within')::interval
-                         else q.replay_within end,
-    unknown_after = case when s ? 'unknown_after' then (s ->> 'unknown_after')::interval
-                         else q.unknown_after end,
+      then emq.finite('cancelled_retention', (s ->> 'cancelled_retention')::interval)
+      else q.cancelled_retention end,
+    dead_retention = case when s ? 'dead_retention'
+      then emq.finite('dead_retention', (s ->> 'dead_retention')::interval)
+      else q.dead_retention end,
+    replay_within = case when s ? 'replay_within'
+      then emq.finite('replay_within', (s ->> 'replay_within')::interval)
+      else q.replay_within end,
+    unknown_after = case when s ? 'unknown_after'
+      then emq.finite('unknown_after', (s ->> 'unknown_after')::interval)
+      else q.unknown_after end,
     quarantine = case when s ? 'quarantine' then s ->> 'quarantine' else q.quarantine end,
     quarantine_after = case when s ? 'quarantine_after' then (s ->> 'quarantine_after')::smallint
                             else q.quarantine_after end,
@@ -3645,7 +3682,13 @@ CREATE FUNCTION emq.sql_stops(p_ids uuid[]) RETURNS uuid[]
     SET enable_seqscan TO 'off'
     AS $$
   select coalesce(array_agg(u), '{}') from unnest(p_ids) u
-   where exists (select from emq.audit a where a.id = u and a.verb = 'stop sql')
+   where exists (
+     select from emq.audit a
+      where a.id = u and a.verb = 'stop sql'
+        and (a.at > clock_timestamp() - interval '1 min'
+             or exists (select from emq.audit c
+                         where c.id = u and c.verb = 'cancel'
+                           and c.at between a.at and a.at + interval '1 min')))
 $$;
 
 --
@@ -3720,9 +3763,10 @@ begin
                 format(''lease_deadline was %s'', l.lease_deadline), 2
            from emq.late l where l.id = $1
          union all
-         select f.at, ''refused'', (f.fence >> 40)::int, null,
-                format(''%s under a stale fence; the job was %s'', f.verb,
-                       coalesce(''held at attempt '' || (f.held >> 40), ''held by nobody'')), 4
+         select f.at, ''refused'', (f.fence >> 40)::int, f.worker,
+                concat(f.verb, '' under a stale fence; the job was '',
+                       coalesce(''held at attempt '' || (f.held >> 40), ''held by nobody''),
+                       ''; late by '' || f.late, ''; beside the next attempt for '' || f.overlap), 4
            from emq.refusal f where f.id = $1
          union all
          select d.died_at, ''dead'', d.attempts, null,
@@ -5424,6 +5468,12 @@ CREATE INDEX dead_queue_died_at_idx ON emq.dead USING btree (queue, died_at);
 CREATE INDEX inbox_at_idx ON emq.inbox USING btree (at);
 
 --
+-- Name: inbox_id_idx; Type: INDEX; Schema: emq; Owner: -
+--
+
+CREATE INDEX inbox_id_idx ON emq.inbox USING btree (id);
+
+--
 -- Name: late_at_idx; Type: INDEX; Schema: emq; Owner: -
 --
 
@@ -5758,6 +5808,12 @@ REVOKE ALL ON FUNCTION emq.fail(p_ids uuid[], p_fences bigint[], p_reasons text[
 --
 
 REVOKE ALL ON FUNCTION emq.fingerprint(p_task text, p_reason text, p_error text) FROM PUBLIC;
+
+--
+-- Name: FUNCTION finite(p_name text, p_length interval); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.finite(p_name text, p_length interval) FROM PUBLIC;
 
 --
 -- Name: FUNCTION guard(p_id uuid, p_fence bigint); Type: ACL; Schema: emq; Owner: -

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 
 import psycopg
 
-from emq_sql.errors import EmqError, JobFinished, LeaseBusy, LeaseLost
+from emq_sql.errors import CannotGuard, EmqError, JobFinished, LeaseBusy, LeaseLost
 from emq_sql.job import Lease, Outcome
 from emq_sql.protocol.adapt import cursor
 from emq_sql.protocol.troubles import OURS
@@ -42,6 +42,7 @@ select pg_catalog.json_build_array(
 _LOCKED = "55P03"
 _SERIALIZATION = "40001"
 _FAILED_TRANSACTION = "25P02"
+_READ_ONLY = "25006"
 _CANNOT = ("42501", "42883", "3F000")  # no right, no such function, no such schema
 
 
@@ -115,8 +116,15 @@ def outcome(ask: Ask, schema: str, lease: Lease) -> Outcome:
 def refusal(error: BaseException, lease: Lease) -> EmqError | None:
     """Our error, when the guard has refused; the driver's is to be its cause.
 
-    LeaseLost, or LeaseBusy when an open transaction may settle the job (or take it away) yet.
+    LeaseLost, LeaseBusy when an open transaction may settle the job (or take it away) yet, or
+    CannotGuard in a transaction that is read-only.
     """
+    if state(error) == _READ_ONLY:
+        return CannotGuard(
+            f"A transaction that is read-only cannot hold job {lease.id}, so what it has written"
+            " (into a temporary table, or before it was read-only) cannot be committed.",
+            hint="Leave the transaction read-write, or write in `with unguarded():`.",
+        )
     if state(error) == _LOCKED:
         return LeaseBusy(
             f"Job {lease.id} is being settled in a transaction that is still open: nothing else can"

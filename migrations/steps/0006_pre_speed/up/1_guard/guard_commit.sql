@@ -1,10 +1,12 @@
 -- Promise: the guard as the last statement before COMMIT: like guard, but nothing is done and no lock
---   is taken when the transaction has written nothing. Answers nothing | guarded | settled (by this
---   very transaction). What is left to do is the commit, so the whole transaction may go on for the
---   lease and 10 s at least, where the server can bound that (transaction_timeout, PostgreSQL 17).
+--   is taken when the transaction has written nothing and has no cursor WITH HOLD, whose query runs in
+--   the COMMIT and may write. Answers nothing | guarded | settled (by this very transaction).
+--   What is left to do is the commit, so the whole transaction may go on for the lease and 10 s at
+--   least, where the server can bound that (transaction_timeout, PostgreSQL 17).
 -- Parameters: p_id, p_fence.
 -- Locks: as guard, or none.
 -- Index: active_pk.
+-- What is read-only by now and has written before cannot be held (25006), as with guard.
 create or replace function emq.guard_commit(p_id uuid, p_fence bigint) returns text
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -15,7 +17,10 @@ declare
   v_lease_ms int;
 begin
   if pg_current_xact_id_if_assigned() is null then
-    return 'nothing';
+    perform from pg_cursor() c where c.is_holdable and c.creation_time >= transaction_timestamp();
+    if not found or current_setting('transaction_read_only') = 'on' then
+      return 'nothing';
+    end if;
   end if;
   -- Nearly always the row is there and free; what hold does besides would double the cost.
   select a.lease_ms into v_lease_ms

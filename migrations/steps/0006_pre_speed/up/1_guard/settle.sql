@@ -2,8 +2,9 @@
 --   verbs of these names do. Answers done (completed, or settled by this very transaction before) |
 --   pending | scheduled | dead (put back, and where it is now) | busy (another transaction holds the
 --   row: ask again; nothing was done). A stale fence raises EQ001, and one that another transaction has
---   settled EQ007, as guard does: so what is left of the transaction can only be rolled back, whoever
---   swallows the error. Never waits.
+--   settled EQ007, as guard does. The transaction can then only be rolled back, unless the error was
+--   caught within it, by a savepoint or a block with EXCEPTION: then it goes on, and may commit, if
+--   guard_commit is not asked. Never waits.
 --   A holder that is frozen from here on does not keep the job for ever: the session may idle in this
 --   transaction for the lease, and 10 s at least. With p_last, when nothing but the commit is to come,
 --   the rest of the transaction is bounded as well (transaction_timeout, PostgreSQL 17). A shorter limit
