@@ -1,7 +1,7 @@
-"""One statement of an application's that would commit by itself: begun, guarded and committed here.
+"""One statement of an application's that would commit by itself: sent once, with a guard.
 
-Of what is said about a statement by its first words only a refusal is final: a statement that seems
-to read is sent as one that may do nothing else, and the server holds it to that.
+Either one text holds the statement and the guard: the server makes one transaction of it, and
+commits it when the guard has passed. Or it is begun, and the guard is sent with the COMMIT.
 """
 
 from __future__ import annotations
@@ -11,42 +11,75 @@ import re
 from emq_sql.job import Lease
 from emq_sql.protocol.guarding import Ask, state
 
-BEGIN = "begin"
 BEGIN_READING = "begin read only"
 COMMIT = "commit"
 EMPTY_CURSOR = "declare {} no scroll cursor with hold for select"
 ROLLBACK = "rollback"
 
-# Two statements sent as one text are one transaction, and its mode is set in the same round trip.
-_READ_ONLY = "set transaction read only;\n"
+_LEAST_BOUND_MS, _MOST_BOUND_MS = 10_000, 2**31 - 1
 
-_LEADS = r"\A(?:\s|\(|--[^\n]*\n|/\*.*?\*/)*"
-_READS = re.compile(rf"{_LEADS}(?:select|with|values|table|show|explain)\b", re.I | re.S)
+# Whoever is frozen in the transaction keeps its locks no longer than a guard would let it.
+_BEGIN = """begin;
+select pg_catalog.set_config('idle_in_transaction_session_timeout', '{ms}', true)
+ where pg_catalog.current_setting('idle_in_transaction_session_timeout') = '0'
+    or pg_catalog.current_setting('idle_in_transaction_session_timeout')::interval
+       > {ms} * interval '1 ms'"""
+
+# What a cursor WITH HOLD does it does in the COMMIT: nothing can be asked after that. Where nothing
+# can be written, nothing could be locked either.
+_HOLD = """
+select case when pg_catalog.current_setting('transaction_read_only') = 'off'
+            then {guard}::text end"""
+
 _ENDS = re.compile(
-    rf"{_LEADS}(?:begin|start|commit|end|abort|prepare\s+transaction"
-    r"|rollback(?!\s+(?:work\s+|transaction\s+)?to\b))\b",
-    re.I | re.S,
+    r"(?:begin|start|commit|end|abort|prepare transaction"
+    r"|rollback(?! (?:work |transaction )?to\b))\b"
 )
+_HOLDS = re.compile(r"declare\b.* with hold\b")
 
 _WROTE = "25006"
 _NO_TRANSACTION = "25001"
+_COMMITS = "2D000"
+
+
+def guarded_with(schema: str, lease: Lease) -> str:
+    """What makes of a statement before it, in the same text, a transaction with a guard."""
+    # The statement may end in a comment. What is left open in it is an error, and no guard's.
+    return f"\n;{_guard(schema, 'guard_commit', lease)}"
+
+
+def begin(ask: Ask, lease: Lease) -> None:
+    """A transaction whose guard comes at its end."""
+    ask(_BEGIN.format(ms=_bound(lease)))
+
+
+def begin_held(ask: Ask, schema: str, lease: Lease) -> None:
+    """A transaction whose guard comes first, if it can write anything. Raises as a guard does."""
+    guard = _guard(schema, "guard", lease).removeprefix("select ")
+    ask(_BEGIN.format(ms=_bound(lease)) + ";" + _HOLD.format(guard=guard))
 
 
 def guard_and_commit(ask: Ask, schema: str, lease: Lease) -> None:
     """The guard and the COMMIT in one round trip: a guard that raises leaves the other undone."""
-    # A text of two statements has no parameters: an id and a number are written into it.
-    guard = f"select {schema}.guard_commit('{lease.id}'::uuid, {int(lease.fence)}::bigint)"
-    ask(f"{guard}; {COMMIT}")
+    ask(f"{_guard(schema, 'guard_commit', lease)}; {COMMIT}")
 
 
-def reading_only(sql: object) -> str | None:
-    """A statement that seems to read, as one that cannot write; None for any other."""
-    return _READ_ONLY + sql if isinstance(sql, str) and _READS.match(sql) else None
+def is_of_guard(error: BaseException | None) -> bool:
+    """Whether the guard has raised it, and not the statement that was sent with it."""
+    diag = getattr(error, "diag", None)
+    context = getattr(diag, "context", None) or ""
+    said = getattr(diag, "message_primary", None) or ""  # it is not there, or not for this role
+    return "guard_commit(" in context or "guard_commit" in said
 
 
-def ends_transactions(sql: object) -> bool:
-    """Whether it begins or ends a transaction itself. Savepoints are none."""
-    return isinstance(sql, str) and _ENDS.match(sql) is not None
+def ends_transactions(beginning: str) -> bool:
+    """Whether a statement that begins so begins or ends a transaction. Savepoints are none."""
+    return _ENDS.match(beginning) is not None
+
+
+def is_run_by_commit(beginning: str) -> bool:
+    """Whether it is one that the COMMIT runs, after all that could be asked."""
+    return _HOLDS.match(beginning) is not None
 
 
 def wanted_to_write(error: BaseException | None) -> bool:
@@ -57,3 +90,18 @@ def wanted_to_write(error: BaseException | None) -> bool:
 def wants_no_transaction(error: BaseException | None) -> bool:
     """Whether the statement is one of those that cannot run in a transaction, as VACUUM."""
     return error is not None and state(error) == _NO_TRANSACTION
+
+
+def would_commit(error: BaseException | None) -> bool:
+    """Whether it has run a COMMIT of a procedure's or a block's, where it could not."""
+    return error is not None and state(error) == _COMMITS
+
+
+def _guard(schema: str, function: str, lease: Lease) -> str:
+    # A text of two statements has no parameters: an id and a number are written into it.
+    return f"select {schema}.{function}('{lease.id}'::uuid, {int(lease.fence)}::bigint)"
+
+
+def _bound(lease: Lease) -> int:
+    of_lease = int(lease.lease.total_seconds() * 1000)
+    return min(max(of_lease, _LEAST_BOUND_MS), _MOST_BOUND_MS)

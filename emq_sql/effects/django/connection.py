@@ -36,6 +36,12 @@ class Driven:
         return bool(self.driver.autocommit)
 
     @property
+    def version(self) -> int:
+        """The server's: 160004 is 16.4."""
+        version: int = self.driver.info.server_version
+        return version
+
+    @property
     def _status(self) -> int:
         status: int = self.driver.info.transaction_status
         return status

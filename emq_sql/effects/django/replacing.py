@@ -16,14 +16,14 @@ from typing import Any
 
 from emq_sql.effects.current import Guarded, here
 from emq_sql.effects.django.alone import (
+    at_once,
+    declared,
     in_transaction,
     is_alone,
-    read,
-    read_with,
     refuse_if_held,
-    sends_one_text,
 )
 from emq_sql.effects.django.connection import Driven
+from emq_sql.effects.django.texts import beginnings_of
 from emq_sql.effects.refusing import refusing
 from emq_sql.protocol import autocommit, guarding
 
@@ -110,19 +110,16 @@ def _execute(former: _Run) -> _Run:
         if guarded is None:
             return former(self, sql, params, *rest)
         driven = Driven(self.db)
-        if autocommit.ends_transactions(sql):
-            refuse_if_held(driven, guarded, "A statement that begins or ends a transaction itself")
+        _must_be_guardable(driven, guarded, sql)
         if not is_alone(driven, guarded):
             return former(self, sql, params, *rest)
-        run = partial(former, self, sql, params, *rest)
+
+        def send(text: Any) -> Any:
+            return former(self, text, params, *rest)
+
         if getattr(self.cursor, "name", None) is not None:
-            return read_with(self.cursor, driven, guarded, run)
-        reading = autocommit.reading_only(sql) if sends_one_text(self.cursor) else None
-        if reading is not None:
-            did, answer = read(self.cursor, partial(former, self, reading, params, *rest))
-            if did:
-                return answer
-        return in_transaction(driven, guarded, run)
+            return declared(self.cursor, driven, guarded, partial(send, sql))
+        return at_once(self.cursor, driven, guarded, sql, send)
 
     return _execute
 
@@ -130,7 +127,11 @@ def _execute(former: _Run) -> _Run:
 def _executemany(former: _Run) -> _Run:
     def _executemany(self: Any, sql: Any, param_list: Any, *rest: Any) -> Any:
         guarded = _guarded(self.db)
-        if guarded is None or not is_alone(driven := Driven(self.db), guarded):
+        if guarded is None:
+            return former(self, sql, param_list, *rest)
+        driven = Driven(self.db)
+        _must_be_guardable(driven, guarded, sql)
+        if not is_alone(driven, guarded):
             return former(self, sql, param_list, *rest)
         return in_transaction(driven, guarded, partial(former, self, sql, param_list, *rest))
 
@@ -194,6 +195,14 @@ def _guard(driven: Driven, guarded: Guarded) -> None:
     with refusing(driven, guarded):
         if guarded.ledgers.held_at(driven.address, driven.ask):
             guarding.guard_commit(driven.ask, guarded.schema, guarded.lease)
+
+
+def _must_be_guardable(driven: Driven, guarded: Guarded, sql: Any) -> None:
+    for beginning in beginnings_of(sql, driven.driver):
+        if autocommit.ends_transactions(beginning):
+            refuse_if_held(driven, guarded, "A statement that begins or ends a transaction itself")
+        if autocommit.is_run_by_commit(beginning):
+            refuse_if_held(driven, guarded, "A cursor WITH HOLD, which the COMMIT runs,")
 
 
 def _must_not_be_alone(wrapper: Any, name: str) -> None:

@@ -15,7 +15,6 @@ from django.db.models.expressions import RawSQL
 
 from emq_sql.errors import CannotGuard, LeaseBusy, LeaseLost
 from tests.effects.in_django.room import Note, Room
-from tests.protocol.calls import Ledger
 
 FUNCTIONS = """
 create function swallows(t text) returns text language plpgsql as $$
@@ -183,33 +182,24 @@ def a_procedure_that_commits_is_refused_by_name(room: Room, connection: Any) -> 
 
 def errors_of_the_application_stay_its_own(room: Room, connection: Any) -> None:
     Note.objects.create(text="there")
-    other = Ledger(
-        psycopg.connect(room.ledger.conn.info.dsn, password=room.ledger.conn.info.password)
-    )
-    try:
-        other.run("select from note for update")
-        nowait = "select text from note for update nowait"
-        with pytest.raises(OperationalError):
-            room.run(room.held(), lambda: rows(connection, nowait))
-    finally:
-        other.conn.close()
-    assert room.run(room.held(), lambda: rows(connection, nowait)) == [("there",)]
+    nowait = "select text from note for update nowait"
+    with _other(room) as other:
+        with other.transaction():
+            other.execute("select from note for update")
+            with pytest.raises(OperationalError):
+                room.run(room.held(), lambda: rows(connection, nowait))
+        assert room.run(room.held(), lambda: rows(connection, nowait)) == [("there",)]
     assert room.refused == []
 
 
 def a_job_that_is_being_settled_elsewhere_is_named(room: Room, connection: Any) -> None:
     held = room.held()
-    other = psycopg.connect(room.ledger.conn.info.dsn, password=room.ledger.conn.info.password)
-    try:
-        with other.transaction(force_rollback=True):
-            other.execute(
-                "select emq.complete(array[%s], array[%s]::bigint[])", [held.id, held.fence]
-            )
-            with pytest.raises(LeaseBusy):
-                room.run(held, lambda: Note.objects.create(text="a"))
-            assert room.run(held, lambda: [note.text for note in Note.objects.all()]) == []
-    finally:
-        other.close()
+    settle = "select emq.complete(array[%s], array[%s]::bigint[])"
+    with _other(room) as other, other.transaction(force_rollback=True):
+        other.execute(settle, [held.id, held.fence])
+        with pytest.raises(LeaseBusy):
+            room.run(held, lambda: Note.objects.create(text="a"))
+        assert room.run(held, lambda: [note.text for note in Note.objects.all()]) == []
     room.run(held, lambda: Note.objects.create(text="b"))
     assert room.notes() == ["b"]
     assert connection.get_autocommit()
@@ -246,6 +236,11 @@ def answers_are_those_of_the_statement(room: Room, connection: Any) -> None:
 
     room.run(room.held(), work)
     assert room.notes() == ["a", "b"]
+
+
+def _other(room: Room) -> psycopg.Connection[Any]:
+    there = room.ledger.conn.info
+    return psycopg.connect(there.dsn, password=there.password, autocommit=True)
 
 
 def _psycopg2_sql() -> Any:
