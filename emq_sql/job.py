@@ -19,6 +19,8 @@ Decided = Outcome | Literal["busy"]
 Verb = Literal["complete", "retry", "snooze"]
 SettleAnswer = Literal["done", "pending", "scheduled", "dead", "busy"]
 
+USUAL_PRIORITY = 2
+
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
@@ -27,7 +29,7 @@ class NewJob:
     task: str
     payload: str  # JSON text, already checked by rules.payload
     id: UUID
-    priority: int = 2
+    priority: int = USUAL_PRIORITY
     run_at: datetime | None = None
     delay: timedelta | None = None
     max_attempts: int | None = None

@@ -15,7 +15,7 @@ from emq_sql.minting import new_id
 from emq_sql.rules import ids, lease, names, payload
 from emq_sql.rules.durations import aware, duration
 from emq_sql.rules.expiry import with_expiry
-from emq_sql.worker.handler import Handler
+from emq_sql.worker.handler import MOST_SHAPES, Handler
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -155,6 +155,7 @@ class Task(Generic[P, R]):
         self.__doc__ = handler.function.__doc__
         self.__wrapped__ = handler.function
         self._signature = signature(handler)
+        self._fitting: set[tuple[int, frozenset[str]]] = set()  # what is known to fit
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         result: R = self.handler.function(*args, **kwargs)
@@ -227,6 +228,9 @@ class Task(Generic[P, R]):
 
     def check_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Raise BadPayload when the function could not be called with these arguments."""
+        shape = len(args), frozenset(kwargs)
+        if shape in self._fitting:
+            return
         leading = (None for _ in range(self.handler.leading))
         try:
             self._signature.bind(*leading, *args, **kwargs)
@@ -235,6 +239,8 @@ class Task(Generic[P, R]):
                 f"Task {self.name} cannot be called with these arguments: {error}.",
                 hint="They would fail at the worker: enqueue what the function takes.",
             ) from None
+        if len(self._fitting) < MOST_SHAPES:
+            self._fitting.add(shape)
 
 
 def checked_priority(value: object) -> int:

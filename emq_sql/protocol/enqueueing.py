@@ -7,7 +7,8 @@ from typing import Any
 
 import psycopg
 
-from emq_sql.job import Enqueued, NewJob
+from emq_sql.job import USUAL_PRIORITY, Enqueued, NewJob
+from emq_sql.protocol import arrays
 from emq_sql.protocol.adapt import cursor
 from emq_sql.protocol.troubles import named
 
@@ -55,10 +56,10 @@ def enqueue_many(
             _ENQUEUE_MANY.format(schema=schema).encode(),
             [
                 queue,
-                [j.id for j in jobs],
-                [j.task for j in jobs],
-                [j.payload for j in jobs],
-                [j.priority for j in jobs],
+                arrays.of_uuids(j.id for j in jobs),
+                arrays.of_texts(j.task for j in jobs),
+                arrays.of_texts(j.payload for j in jobs),
+                _priorities(jobs),
                 _column(j.run_at for j in jobs),
                 _column(j.delay for j in jobs),
                 _column(j.max_attempts for j in jobs),
@@ -68,6 +69,12 @@ def enqueue_many(
         ).fetchone()
     assert row is not None
     return [Enqueued(job.id, status) for job, status in zip(jobs, row[0], strict=True)]
+
+
+def _priorities(jobs: Sequence[NewJob]) -> str | None:
+    if all(j.priority == USUAL_PRIORITY for j in jobs):
+        return None
+    return arrays.of_numbers(j.priority for j in jobs)
 
 
 def _column(values: Iterable[Any]) -> list[Any] | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from emq_sql.errors import BadPayload, PayloadTooLarge
 from emq_sql.rules import names
-from emq_sql.rules.plainjson import check
+from emq_sql.rules.plainjson import check, is_flat
 
 PAYLOAD_LIMIT = 262_144
 RESULT_LIMIT = 65_536
@@ -24,6 +24,7 @@ UNSTORABLE = "emq_unstorable"
 RESERVED = "emq-"
 
 _WHY_LENGTH = 500
+_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def encode(args: Sequence[Any], kwargs: Mapping[str, Any], limit: int = PAYLOAD_LIMIT) -> str:
@@ -97,13 +98,15 @@ def storable_result(value: object, limit: int = RESULT_LIMIT) -> str:
 
 
 def _dump(document: object, root: str, subject: str, hint: str, limit: int) -> str:
-    too_large = PayloadTooLarge(f"{subject} are over {limit:,} bytes of JSON.", hint=hint)
-    if subject == "The result":
-        too_large = PayloadTooLarge(f"{subject} is over {limit:,} bytes of JSON.", hint=hint)
-    check(document, root, limit, too_large)
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    if len(text.encode()) > limit:
-        raise too_large
+    def too_large() -> PayloadTooLarge:
+        verb = "is" if subject == "The result" else "are"
+        return PayloadTooLarge(f"{subject} {verb} over {limit:,} bytes of JSON.", hint=hint)
+
+    if not is_flat(document, limit):
+        check(document, root, limit, too_large)
+    text = _JSON.encode(document)
+    if len(text if text.isascii() else text.encode()) > limit:
+        raise too_large()
     return text
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -16,6 +17,8 @@ DEEPEST = 100
 # No Python can be set to read fewer digits than these, so every worker can read them.
 MOST_DIGITS = 640
 
+_FEW = 100
+_SMALL = 1 << 63
 _LARGEST_INT = 10**MOST_DIGITS
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _AS_TEXT = "Pass text, such as {}, and convert it back in the task."
@@ -32,7 +35,28 @@ _REMEDIES: tuple[tuple[type | tuple[type, ...], str], ...] = (
 )
 
 
-def check(value: object, path: str, limit: int, too_large: EmqError) -> None:
+def is_flat(value: object, limit: int) -> bool:
+    """Whether it is surely plain JSON: a dict of short texts and small numbers, as most arguments
+    are. Of all else `check` finds out.
+    """
+    if type(value) is not dict or len(value) > _FEW:
+        return False
+    left = limit
+    for key, item in value.items():
+        if type(key) is not str or not key.isascii() or "\0" in key:
+            return False
+        left -= len(key)
+        kind = type(item)
+        if kind is str:
+            if not item.isascii() or "\0" in item:
+                return False
+            left -= len(item)
+        elif not (item is None or kind is bool or (kind is int and -_SMALL < item < _SMALL)):
+            return False
+    return left > 0
+
+
+def check(value: object, path: str, limit: int, too_large: Callable[[], EmqError]) -> None:
     """Nothing, when the value is plain JSON; else raises BadPayload with the path, or `too_large`.
 
     The walk stops as soon as the JSON must be over `limit` bytes, so that a small structure that
@@ -42,7 +66,7 @@ def check(value: object, path: str, limit: int, too_large: EmqError) -> None:
 
 
 class _Walk:
-    def __init__(self, limit: int, too_large: EmqError) -> None:
+    def __init__(self, limit: int, too_large: Callable[[], EmqError]) -> None:
         self._left = limit
         self._too_large = too_large
         self._open: set[int] = set()
@@ -110,7 +134,7 @@ class _Walk:
     def _spend(self, size: int) -> None:
         self._left -= size
         if self._left < 0:
-            raise self._too_large
+            raise self._too_large()
 
 
 def _refusal(value: object, path: str) -> BadPayload:

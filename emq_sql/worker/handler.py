@@ -13,7 +13,7 @@ from emq_sql.errors import BadPayload
 from emq_sql.rules.backoff import Policy
 from emq_sql.worker.effects import Kind
 
-_MOST_SHAPES = 1000  # of a task that takes any keywords
+MOST_SHAPES = 1000  # of a task that takes any keywords
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Handler:
             what = f"The arguments of this job do not fit the task {self.task!r}: {error}."
             hint = "Was it enqueued for another version of the task?"
             raise BadPayload(what, hint=hint) from None
-        if len(self.fitting) < _MOST_SHAPES:
+        if len(self.fitting) < MOST_SHAPES:
             self.fitting.add(shape)
 
     @property
