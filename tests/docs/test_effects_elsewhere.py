@@ -139,23 +139,114 @@ def test_what_a_lost_attempt_put_into_the_store_is_never_named(app: EMQ, db: Dat
     assert ledger.one("select object from report") == f"reports/2026-11/{job.id}-2.csv"
 
 
-def test_an_older_attempt_cannot_overwrite_a_later_one_elsewhere(app: EMQ, tmp_path: Path) -> None:
-    elsewhere = sa.create_engine(f"sqlite:///{tmp_path / 'elsewhere.db'}")
-    with elsewhere.begin() as connection:
-        connection.execute(text("create table stock (sku text primary key, level int, fence int)"))
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[sa.Engine]:
+    """Another database."""
+    engine = sa.create_engine(f"sqlite:///{tmp_path / 'elsewhere.db'}")
+    with engine.begin() as connection:
+        for columns in (
+            "movement (job text primary key, sku text, pieces int, fence int)",
+            "stock (sku text primary key, level int, version int)",
+        ):
+            connection.execute(text(f"create table {columns}"))
+    yield engine
+    engine.dispose()
+
+
+def there(elsewhere: sa.Engine, query: str) -> list[tuple[Any, ...]]:
+    with elsewhere.connect() as connection:
+        return [tuple(row) for row in connection.execute(text(query))]
+
+
+def ended_as(db: Database) -> list[tuple[Any, ...]]:
+    return Ledger(db.connect()).rows("select status, attempts from emq.archive")
+
+
+ORDERS = pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["as enqueued", "the other way"])
+
+
+def run_in(order: tuple[int, int], emq: EMQ, db: Database, jobs: list[Any]) -> None:
+    """One job after the other, each in a burst of its own, in this order."""
+    ledger = Ledger(db.connect())
+    for n in order:
+        ledger.run(
+            "with gone as (delete from emq.pending where id <> %s returning id, rank, queue)"
+            " insert into emq.scheduled (run_at, id, queue, rank)"
+            " select 'tomorrow', id, queue, rank from gone", jobs[n].id,
+        )  # fmt: skip
+        run(emq, "stock")
+        ledger.run("update emq.scheduled set run_at = clock_timestamp()")
+        ledger.promote()
+    ran = ledger.column("select id from emq.archive order by finished_at")
+    assert ran == [jobs[n].id for n in order]
+
+
+@ORDERS
+def test_two_jobs_for_one_sku_each_have_their_row_elsewhere(
+    app: EMQ, db: Database, elsewhere: sa.Engine, order: tuple[int, int]
+) -> None:
     space: dict[str, Any] = {
         "emq": app, "elsewhere": elsewhere, "text": text, "LeaseLost": LeaseLost,
     }  # fmt: skip
-    exec(recipe("table elsewhere"), space)
-    publish = space["publish"]
-    publish.enqueue(sku="a", level=5)
-    run(app, "stock")
+    exec(recipe("row of a job"), space)
+    jobs = [space["book"].enqueue(sku="a", pieces=pieces) for pieces in (5, -2)]
+    run_in(order, app, db, jobs)
+    assert ended_as(db) == [("completed", 1), ("completed", 1)]
+    rows = there(elsewhere, "select job, pieces from movement where sku = 'a'")
+    assert sorted(rows) == sorted([(str(jobs[0].id), 5), (str(jobs[1].id), -2)])
 
-    class Older:
-        fence = 1
 
+def test_a_job_that_is_run_again_keeps_its_one_row_and_an_older_attempt_is_refused(
+    app: EMQ, db: Database, elsewhere: sa.Engine
+) -> None:
+    space: dict[str, Any] = {
+        "emq": app, "elsewhere": elsewhere, "text": text, "LeaseLost": LeaseLost,
+    }  # fmt: skip
+    exec(recipe("row of a job"), space)
+    book = space["book"]
+    held: list[Any] = []
+
+    def noting(job: Any, **given: Any) -> None:
+        held.append(job)
+        book.handler.function(job, **given)
+
+    twice = app.task(
+        name="twice", queue="stock", takes_context=True, backoff=0.001
+    )(crash_once(noting))  # fmt: skip
+    job = twice.enqueue(sku="a", pieces=5)
+    ledger = Ledger(db.connect())
+    while ledger.place(job.id) != "completed":
+        run(app, "stock")
+        ledger.promote()
+    first, second = held
+    assert there(elsewhere, "select job, fence from movement") == [(str(job.id), second.fence)]
     with pytest.raises(LeaseLost):
-        publish.handler.function(Older(), sku="a", level=4)
-    with elsewhere.connect() as connection:
-        assert connection.execute(text("select level from stock")).scalar() == 5
-    elsewhere.dispose()
+        book.handler.function(first, sku="a", pieces=4)
+    assert there(elsewhere, "select pieces from movement") == [(5,)]
+
+
+@ORDERS
+def test_of_two_jobs_for_one_sku_the_newer_level_stands_elsewhere_whichever_runs_last(
+    app: EMQ, db: Database, elsewhere: sa.Engine, order: tuple[int, int]
+) -> None:
+    space: dict[str, Any] = {"emq": app, "elsewhere": elsewhere, "text": text}
+    exec(recipe("row of many jobs"), space)
+    jobs = [
+        space["publish"].enqueue(sku="a", level=level, version=version)
+        for version, level in ((1, 9), (2, 4))
+    ]
+    run_in(order, app, db, jobs)
+    assert ended_as(db) == [("completed", 1), ("completed", 1)]
+    assert there(elsewhere, "select level, version from stock") == [(4, 2)]
+
+
+def test_a_level_that_is_published_again_changes_nothing_elsewhere(
+    app: EMQ, db: Database, elsewhere: sa.Engine
+) -> None:
+    space: dict[str, Any] = {"emq": app, "elsewhere": elsewhere, "text": text}
+    exec(recipe("row of many jobs"), space)
+    for _ in range(2):
+        space["publish"].enqueue(sku="a", level=9, version=1)
+    run(app, "stock")
+    assert ended_as(db) == [("completed", 1), ("completed", 1)]
+    assert there(elsewhere, "select level, version from stock") == [(9, 1)]
