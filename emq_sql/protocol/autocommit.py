@@ -35,7 +35,6 @@ _ENDS = re.compile(
     r"(?:begin|start|commit|end|abort|prepare transaction"
     r"|rollback(?! (?:work |transaction )?to\b))\b"
 )
-_HOLDS = re.compile(r"declare\b.* with hold\b")
 
 _WROTE = "25006"
 _NO_TRANSACTION = "25001"
@@ -75,11 +74,6 @@ def is_of_guard(error: BaseException | None) -> bool:
 def ends_transactions(beginning: str) -> bool:
     """Whether a statement that begins so begins or ends a transaction. Savepoints are none."""
     return _ENDS.match(beginning) is not None
-
-
-def is_run_by_commit(beginning: str) -> bool:
-    """Whether it is one that the COMMIT runs, after all that could be asked."""
-    return _HOLDS.match(beginning) is not None
 
 
 def wanted_to_write(error: BaseException | None) -> bool:

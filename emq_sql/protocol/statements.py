@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-_MOST_WORDS = 9  # declare NAME binary insensitive no scroll cursor with hold
+_MOST_WORDS = 3  # rollback transaction to
 
 _TOKEN = re.compile(
     r"""

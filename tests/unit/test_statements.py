@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emq_sql.protocol.autocommit import ends_transactions, is_run_by_commit
+from emq_sql.protocol.autocommit import ends_transactions
 from emq_sql.protocol.statements import beginnings
 
 
@@ -14,20 +14,20 @@ from emq_sql.protocol.statements import beginnings
         ("", []),
         (" ; -- only\n;", []),
         ("SELECT 1", ["select"]),
-        ("; (select a from b);\n/* /* ; */ ; */ Commit", ["select a from b", "commit"]),
+        ("; (select a from b);\n/* /* ; */ ; */ Commit", ["select a from", "commit"]),
         ("select 'it''s; end'; end", ["select", "end"]),
         (r"select '\'; commit; --'", ["select", "commit"]),
         (r"select e'\';'; commit", ["select", "commit"]),
         ('select "a;b"; end', ["select", "end"]),
         ("do $x$ begin $$;$$; commit; end $x$; end", ["do", "end"]),
-        ("select $1, a$b$ from c; end", ["select a$b$ from c", "end"]),
+        ("select $1, a$b$ from c; end", ["select a$b$ from", "end"]),
         ("create rule r as on insert to t do (a; b); end",
-         ["create rule r as on insert to t do", "end"]),
+         ["create rule r", "end"]),
         ("create function f() returns int begin atomic select 1; select case when a then b end;"
-         " end; commit", ["create function f returns int begin atomic select select", "commit"]),
+         " end; commit", ["create function f", "commit"]),
         ("create function f(atomic int) returns int return 1; commit",
-         ["create function f atomic int returns int return", "commit"]),
-        ("select a, b, c, d, e, f, g, h, i, j, k; commit", ["select a b c d e f g h", "commit"]),
+         ["create function f", "commit"]),
+        ("select a, b, c, d, e, f, g, h, i, j, k; commit", ["select a b", "commit"]),
         ("select 'not closed; commit", ["select not closed", "commit"]),
         ("select 1 /* not closed; commit", ["select"]),
     ],
@@ -51,9 +51,3 @@ def test_what_begins_or_ends_a_transaction_is_known_by_its_first_words(
     beginning: str, ends: bool
 ) -> None:
     assert ends_transactions(beginning) is ends
-
-
-def test_a_cursor_with_hold_is_known() -> None:
-    full = "declare c binary insensitive no scroll cursor with hold for select 1"
-    assert any(is_run_by_commit(each) for each in beginnings(full))
-    assert not any(is_run_by_commit(each) for each in beginnings("declare hold cursor for table t"))

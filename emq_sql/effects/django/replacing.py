@@ -201,8 +201,6 @@ def _must_be_guardable(driven: Driven, guarded: Guarded, sql: Any) -> None:
     for beginning in beginnings_of(sql, driven.driver):
         if autocommit.ends_transactions(beginning):
             refuse_if_held(driven, guarded, "A statement that begins or ends a transaction itself")
-        if autocommit.is_run_by_commit(beginning):
-            refuse_if_held(driven, guarded, "A cursor WITH HOLD, which the COMMIT runs,")
 
 
 def _must_not_be_alone(wrapper: Any, name: str) -> None:
