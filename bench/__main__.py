@@ -115,7 +115,7 @@ def _about(server: Server, given: argparse.Namespace, sizes: settings.Sizes) -> 
         "settings": {
             "noop_worker": settings.NOOP_WORKER,
             "waiting_worker": settings.WAITING_WORKER,
-            "idle_worker": settings.IDLE_WORKER,
+            "plain_worker": settings.PLAIN_WORKER,
             "payload_bytes": settings.PAYLOAD_BYTES,
             **asdict(sizes),
         },

@@ -13,10 +13,10 @@ from bench.compare.servers import DURABLE
 # The WAL of a run is kept for so long that its commits can be counted.
 SERVER = DURABLE | {"max_connections": 120, "wal_keep_size": "3GB"}
 
-# Options of `emq worker`, for handlers that return at once and for such as wait.
-NOOP_WORKER: tuple[str, ...] = ("--concurrency", "16")
-WAITING_WORKER: tuple[str, ...] = ("--concurrency", "16")
-IDLE_WORKER: tuple[str, ...] = ("--concurrency", "4")
+# Options of `emq worker`: for handlers that return at once, for such as wait, and none.
+NOOP_WORKER: tuple[str, ...] = ("--concurrency", "4", "--prefetch", "500")
+WAITING_WORKER: tuple[str, ...] = ("--concurrency", "16", "--prefetch", "100")
+PLAIN_WORKER: tuple[str, ...] = ()
 
 RUNS = 5
 CELL_SECONDS = 240.0  # a cell that takes longer has failed, and its processes are ended
@@ -33,7 +33,7 @@ class Sizes:
     bulk_jobs: int = 100_000
     bulk_batch: int = 1_000
     bulk_seconds: float = 3.0
-    drain_jobs: int = 40_000
+    drain_jobs: int = 60_000
     drain_seconds: float = 7.0
     waiting_jobs: int = 10_000
     waiting_seconds: float = 5.0

@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Callable
 
-from bench.settings import IDLE_WORKER, Sizes
+from bench.settings import PLAIN_WORKER, Sizes
 from bench.suite import jobs
 from bench.suite.cell import Cell, Figures, milliseconds
 from bench.suite.crew import Crew
@@ -61,7 +61,7 @@ def paced(
     emq = jobs.application(base.dsn, bell=bell)
     task = emq.tasks["noop"]
     called, committed = [], []
-    with Crew(stage, base, IDLE_WORKER, count, bell=bell) as crew:
+    with Crew(stage, base, PLAIN_WORKER, count, bell=bell) as crew:
         before_first()
         start, cpu, began = base.read(), crew.cpu(), time.monotonic()
         for n in range(count):

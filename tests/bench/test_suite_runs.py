@@ -16,7 +16,7 @@ from bench.suite.cell import milliseconds
 
 ROOT = Path(__file__).resolve().parents[2]
 COSTS = {"server_cpu_us", "wal_bytes", "commits"}
-DRAINS = {"drain:noop-1", "drain:noop-2", "drain:waits-1", "drain:waits-2"}
+DRAINS = {"drain:plain", "drain:noop-1", "drain:noop-2", "drain:waits-1", "drain:waits-2"}
 
 Cells = dict[str, dict[str, Any]]
 
@@ -65,7 +65,7 @@ def test_each_cell_has_one_run_with_its_rate_and_its_costs(cells: Cells) -> None
 def test_all_jobs_of_a_drain_are_counted_and_written_to_the_wal(cells: Cells) -> None:
     for name in DRAINS:
         (run,) = cells[name]["runs"]
-        given = settings.QUICK.drain_jobs if "noop" in name else settings.QUICK.waiting_jobs
+        given = settings.QUICK.waiting_jobs if "waits" in name else settings.QUICK.drain_jobs
         assert 0 < run["jobs"] <= given
         assert run["per_second"] == pytest.approx(run["jobs"] / run["seconds"], rel=0.01)
         assert run["life_wal_bytes"] > run["wal_bytes"] > 100  # a row of the archive at least
