@@ -11,8 +11,10 @@ import click
 
 from emq_sql.cli.context import json_option
 from emq_sql.demo.interruptions import Interrupted, interruptible
+from emq_sql.errors import BadSetting
 from emq_sql.lab.crew import WorkersFailed
 from emq_sql.lab.grid import CELLS, STYLES
+from emq_sql.lab.place import LONGEST
 from emq_sql.lab.results import (
     Result,
     block_of,
@@ -26,7 +28,7 @@ from emq_sql.lab.run import Lab
 
 @click.command()
 @click.option("--dsn", help="Use this PostgreSQL, in a schema that is made and dropped again.")
-@click.option("--deadline", type=click.FloatRange(5), default=120, show_default=True,
+@click.option("--deadline", type=click.FloatRange(5, LONGEST), default=120, show_default=True,
               help="Seconds after which the run is given up.")  # fmt: skip
 @json_option
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the grid for a page.")
@@ -45,8 +47,11 @@ def lab(
     to what its reason explains, else 1.
 
     Without --dsn a PostgreSQL is started for it. In a given one the schema is emq_lab_ and eight
-    digits, and up to sixty connections are needed at once.
+    digits, and up to sixty connections are needed at once. A run that is killed with kill -9 leaves
+    its schema, and the next one drops those that are older than an hour.
     """
+    if as_json and as_markdown:
+        raise BadSetting("--json and --markdown are two ways to print.", hint="Give one of them.")
     if page is not None:
         block_of(page.read_text())  # a page without a place for it is refused at once
     say = partial(click.echo, err=True)  # so that what is printed else is the grid alone

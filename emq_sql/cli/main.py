@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from emq_sql.cli.context import PATIENCE, Told
-from emq_sql.cli.streams import open_missing
+from emq_sql.cli.streams import open_missing, told_when_full
 
 COMMANDS = {
     "adopt": "emq_sql.cli.adopt:adopt",
@@ -62,7 +62,8 @@ class Lazy(Told):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         open_missing()
-        return super().main(*args, **kwargs)
+        with told_when_full():
+            return super().main(*args, **kwargs)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return sorted(self._places)

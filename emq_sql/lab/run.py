@@ -42,7 +42,7 @@ class Lab:
         Whatever was started is ended, and the schema is gone, also when it is broken off by an
         exception of the caller's. Raises WorkersFailed, or an EmqError.
         """
-        with place(self.dsn) as where:
+        with place(self.dsn, self._say) as where:
             self._say(where.about)
             app = application(where.dsn, where.schema)
             try:

@@ -66,6 +66,13 @@ def test_each_cell_comes_to_what_its_reason_explains_and_the_schema_is_gone(
     assert empty_db.connect().execute(left).fetchall() == []
 
 
+def test_two_ways_to_print_are_refused_before_anything_is_done() -> None:
+    ran = CliRunner().invoke(main, ["lab", "--json", "--markdown"])
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("emq: --json and --markdown")
+    assert ran.stderr.count("\n") == 1
+
+
 @pytest.mark.faults
 def test_a_cell_that_comes_to_something_else_is_told_by_the_exit_code(
     empty_db: Database, monkeypatch: pytest.MonkeyPatch
