@@ -15,6 +15,7 @@ from typing import Any
 from uuid import UUID
 
 import psycopg
+from psycopg.pq import TransactionStatus
 from sqlalchemy import event
 from sqlalchemy.pool import ConnectionPoolEntry, Pool
 
@@ -156,9 +157,9 @@ def _checked_out(connection: Any, record: ConnectionPoolEntry, _proxy: object) -
         return
     driver = record.driver_connection
     how = record.info.get(_HOW)
-    if how is None:
+    if how is None and _may_be_looked_at(driver):
         how = record.info[_HOW] = _looked_at(connection, driver)
-    out = run.takes(driver, how)
+    out = run.takes(driver, how or _UNKNOWN)
     if out is not None:
         record.info[_OUT] = out
 
@@ -167,6 +168,14 @@ def _checked_in(_connection: object, record: ConnectionPoolEntry) -> None:
     out: _Out | None = record.info.pop(_OUT, None)
     if out is not None and not out.run.gives_back(out):
         record.invalidate(soft=True)  # closed, and made anew for who needs one next
+
+
+def _may_be_looked_at(driver: Any) -> bool:
+    """Not in a transaction that is open: of a pool that has one connection for all, or of somebody
+    who begins it when a connection is made. What is in there is not ours to commit or to roll back.
+    """
+    info = getattr(driver, "info", None)
+    return info is None or info.transaction_status == TransactionStatus.IDLE
 
 
 def _looked_at(connection: Any, driver: Any) -> str:
