@@ -45,6 +45,15 @@ def ends_with_its_block() -> CannotGuard:
     )
 
 
+def is_one_transaction(what: str) -> CannotGuard:
+    """Whoever ends it early, or takes another one, would end the run without those effects."""
+    return CannotGuard(
+        f"A block of job.transaction() is one transaction, and {what}.",
+        hint="Let the block raise, to roll back. To undo a part of it use a savepoint:"
+        " begin_nested(), or psycopg's transaction().",
+    )
+
+
 def _lost(error: Exception) -> EmqError | None:
     cause = error.orig if isinstance(error, exc.DBAPIError) else error
     if isinstance(cause, psycopg.Error):

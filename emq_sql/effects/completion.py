@@ -6,6 +6,7 @@ import time
 
 from sqlalchemy.engine import Connection
 
+from emq_sql.effects.committing import is_one_transaction
 from emq_sql.errors import EmqError, LeaseBusy, UnsupportedHandle
 from emq_sql.job import End, Lease, SettleAnswer
 from emq_sql.protocol import settling
@@ -32,8 +33,9 @@ def settle_in(
     """End the run in the transaction of `handle`: that and its effects are committed, or neither.
 
     A repeat in the same transaction is a no-op. Nothing is committed here, and nothing is flushed
-    or retried but the question whether the row is free. `last` says that the commit is next, so
-    that the server may bound what is left of the transaction.
+    or retried but the question whether the row is free. `last` says that it is the transaction of a
+    block, marked at its begin, and that the commit is next, so that the server may bound what is
+    left of it: without the mark it is another transaction, and CannotGuard is raised.
     Raises LeaseLost when the fence is stale, JobFinished when another transaction has ended the
     run; the server has then failed this one, so that even a handler that goes on can commit
     nothing of it. Raises LeaseBusy when another open transaction keeps the row; UnsupportedHandle
@@ -43,6 +45,8 @@ def settle_in(
     speaks = speaker(handle)
     for pause in (*PAUSES, None):
         answer = settling.settle(speaks, schema, lease, end, last=last)
+        if answer is None:
+            raise is_one_transaction("that was ended within it")
         if answer != "busy":
             return answer
         if pause is not None:
@@ -52,7 +56,10 @@ def settle_in(
 
 def settle_on(connection: Connection, schema: str, lease: Lease, end: End) -> SettleAnswer:
     """One such question, the last before the commit, on a Connection with any driver."""
-    return settling.settle(speaker_of(connection), schema, lease, end, last=True)
+    answer = settling.settle(speaker_of(connection), schema, lease, end, last=True)
+    if answer is None:
+        raise is_one_transaction("that was ended within it")
+    return answer
 
 
 def must_be_in_transaction(handle: object) -> None:

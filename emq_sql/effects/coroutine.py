@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 from emq_sql.effects.committing import committing
 from emq_sql.effects.completion import PAUSES, busy, settle_on
 from emq_sql.effects.inbox import must_be_key, once_on
-from emq_sql.effects.transaction import CommitLock, must_be_plain
+from emq_sql.effects.transaction import CommitLock, must_be_plain, must_begin
 from emq_sql.errors import UnsupportedHandle
 from emq_sql.job import End, Lease, SettleAnswer
 
@@ -30,22 +30,21 @@ async def aopened(source: object) -> AsyncIterator[AsyncSession]:
     session = _made(source)
     plain = session.sync_session
     try:
+        await session.run_sync(must_begin)
         connection = await session.connection()
         pooled = await connection.get_raw_connection()
         driver = pooled.driver_connection
         must_be_plain(plain, pooled.dbapi_connection)
-        assert connection.sync_connection is not None
-        lock = CommitLock(connection.sync_connection, plain)
+        lock = await session.run_sync(lambda s: CommitLock(s.connection(), s))
         yield session
         lock.unlock()
         with committing(driver):
             await session.commit()
     except BaseException:
-        with suppress(Exception):
-            await asyncio.shield(session.rollback())
+        await _to_its_end(_given_up(session))
         raise
-    finally:
-        await asyncio.shield(session.close())
+    else:
+        await _to_its_end(session.close())
 
 
 async def asettle(
@@ -76,6 +75,29 @@ async def aonce(handle: object, schema: str, lease: Lease, key: str) -> bool:
     if isinstance(handle, AsyncConnection):
         return await handle.run_sync(lambda c: once_on(c, schema, lease, key))
     raise _unsupported(handle, "Give an AsyncSession or an AsyncConnection.")
+
+
+async def _given_up(session: AsyncSession) -> None:
+    with suppress(Exception):  # what the block has raised goes on
+        await session.rollback()
+    with suppress(Exception):
+        await session.close()
+
+
+async def _to_its_end(what: Coroutine[Any, Any, None]) -> None:
+    """Wait for it even when this task is cancelled meanwhile, and again: nobody else may use a
+    session that is in the middle of it. Then CancelledError is raised.
+    """
+    task = asyncio.ensure_future(what)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    task.result()
 
 
 def _settle(

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
-from sqlalchemy.engine import Transaction
+from sqlalchemy.engine import Connection, Transaction
 
 from emq_sql.effects.ledgers import Ledgers
 from emq_sql.job import Lease
@@ -23,7 +23,8 @@ class Guarded:
     and must not wait. `settling` are the driver connections whose open transaction has settled the
     job and is about to be committed by emq_sql itself: the hook lets that one commit pass unasked.
     `asked` are the transactions that were asked about and are about to be committed: what a
-    listener of the application's still writes in one of them is guarded on its own.
+    listener of the application's still writes in one of them is guarded on its own. `begun` are the
+    sessions (with their connections) and connections that have begun a transaction in this run.
     """
 
     lease: Lease
@@ -32,10 +33,13 @@ class Guarded:
     ledgers: Ledgers
     settling: WeakSet[Any] = field(default_factory=WeakSet)
     asked: WeakSet[Transaction] = field(default_factory=WeakSet)
+    begun: WeakKeyDictionary[Any, Connection | None] = field(default_factory=WeakKeyDictionary)
 
 
 # Tasks that a coroutine makes and `asyncio.to_thread` inherit it; a thread made by hand does not.
 here: ContextVar[Guarded | None] = ContextVar("emq_sql_guarded", default=None)
+# The same, within `unguarded` too.
+whose: ContextVar[Guarded | None] = ContextVar("emq_sql_whose", default=None)
 
 
 @contextmanager

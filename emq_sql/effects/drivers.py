@@ -37,19 +37,17 @@ class Driven:
     @property
     def has_nothing_to_commit(self) -> bool:
         """Whether nothing was sent in a transaction, or it has failed."""
-        info = getattr(self.driver, "info", None)
-        if info is not None:
-            return info.transaction_status in _NOTHING
-        begun = getattr(self.driver, "is_in_transaction", None)  # asyncpg
-        return begun is not None and not begun()
+        return has_nothing_to_commit(self.driver)
+
+    @property
+    def info(self) -> dict[Any, Any]:
+        """What is known of the driver's connection, for as long as it lives."""
+        return self._pooled.info
 
     @property
     def address(self) -> Hashable:
         """Where it leads, and as whom; of a driver that does not say it, the connection itself."""
-        known: Hashable = self._connection.info.get(_ADDRESS)
-        if known is None:
-            known = self._connection.info[_ADDRESS] = address_of(self.driver)
-        return known
+        return address_in(self.info, self.driver)
 
     def ask(self, statement: str, *arguments: str | int) -> Any:
         """The only value that the statement answers."""
@@ -61,6 +59,14 @@ class Driven:
                 text, values = spelled(statement, arguments)
                 cursor.execute(text, values or None)
             return _only(cursor.fetchone())
+        finally:
+            cursor.close()
+
+    def tell(self, statement: str) -> None:
+        """A statement that answers nothing."""
+        cursor = self._pooled.cursor()
+        try:
+            cursor.execute(statement)
         finally:
             cursor.close()
 
@@ -99,6 +105,23 @@ class Driven:
             hide_parameters=self._connection.engine.hide_parameters,
             connection_invalidated=self._connection.invalidated,
         )  # fmt: skip
+
+
+def has_nothing_to_commit(driver: Any) -> bool:
+    """Whether nothing was sent in a transaction on it, or that has failed."""
+    info = getattr(driver, "info", None)
+    if info is not None:
+        return info.transaction_status in _NOTHING
+    begun = getattr(driver, "is_in_transaction", None)  # asyncpg
+    return begun is not None and not begun()
+
+
+def address_in(info: dict[Any, Any], driver: Any) -> Hashable:
+    """`address_of`, found out once for each connection."""
+    known: Hashable = info.get(_ADDRESS)
+    if known is None:
+        known = info[_ADDRESS] = address_of(driver)
+    return known
 
 
 def address_of(driver: Any) -> Hashable:

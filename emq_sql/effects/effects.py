@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy.engine import Engine
 
-from emq_sql.effects import django, hook
+from emq_sql.effects import django, hook, owning
 from emq_sql.effects.asking import outcome_of
 from emq_sql.effects.completion import driver_in, settle_in
 from emq_sql.effects.coroutine import aonce, aopened, asettle
-from emq_sql.effects.current import Guarded, here
-from emq_sql.effects.guards import guard_in
+from emq_sql.effects.current import Guarded, here, whose
+from emq_sql.effects.guards import guard_in, must_lead_home
 from emq_sql.effects.inbox import once_in
 from emq_sql.effects.ledgers import Ledgers
 from emq_sql.effects.stopping import Stopping
@@ -35,15 +36,24 @@ class DatabaseEffects:
         self._ledgers = Ledgers(schema, engine)
         hook.install()
         self._stopping = Stopping()
+        self._runs: dict[tuple[UUID, int], Guarded] = {}
 
     def begin(self, lease: Lease, refused: Callable[[str], None], *, guard: bool) -> None:
         """From here on the commits of this context are guarded, if `guard`."""
         django.install()
-        here.set(Guarded(lease, self._schema, refused, self._ledgers) if guard else None)
+        owning.install()
+        guarded = Guarded(lease, self._schema, refused, self._ledgers) if guard else None
+        here.set(guarded)
+        whose.set(guarded)
+        if guarded is not None:
+            self._runs[lease.id, lease.fence] = guarded
         self._stopping.begin(lease)
 
     def end(self, lease: Lease) -> None:
-        """The run is over."""
+        """The run is over, and what it has left open is rolled back."""
+        guarded = self._runs.pop((lease.id, lease.fence), None)
+        if guarded is not None:
+            owning.sweep(guarded)
         self._stopping.end(lease)
 
     def stop_sql(self, lease: Lease) -> None:
@@ -52,6 +62,7 @@ class DatabaseEffects:
 
     def guard(self, handle: object, lease: Lease) -> None:
         """Hold the ownership to the end of the transaction of `handle`."""
+        must_lead_home(handle, self._ledgers)
         guard_in(handle, self._schema, lease)
 
     def settle(
@@ -61,11 +72,13 @@ class DatabaseEffects:
         flush = getattr(handle, "flush", None) if last else None
         if flush is not None:
             flush()
+        must_lead_home(handle, self._ledgers)
         answer = settle_in(handle, self._schema, lease, end, last=last)
         return answer, driver_in(handle)
 
     async def asettle(self, handle: Any, lease: Lease, end: End) -> tuple[SettleAnswer, Any]:
         """The same in an AsyncSession, which is committed next."""
+        await handle.run_sync(lambda s: must_lead_home(s, self._ledgers))
         return await asettle(handle, self._schema, lease, end)
 
     def transaction(self, source: object, kind: Kind) -> AbstractContextManager[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,7 +12,8 @@ from sqlalchemy.engine import Connection
 
 from emq_sql.effects.current import here
 from emq_sql.effects.drivers import Driven, address_of
-from emq_sql.errors import LeaseLost, UnsupportedHandle
+from emq_sql.effects.ledgers import Ledgers
+from emq_sql.errors import DatabaseTrouble, LeaseLost, UnsupportedHandle
 from emq_sql.job import Lease
 from emq_sql.protocol import adapt, guarding, troubles
 from emq_sql.protocol.guarding import Ask
@@ -26,7 +27,7 @@ def guard_in(handle: object, schema: str, lease: Lease) -> None:
     transaction can commit nothing; LeaseBusy when the job is being settled in a transaction that is
     open; UnsupportedHandle, also in autocommit.
     """
-    ask = _ask_in(handle)
+    _, ask = _reached(handle)
     try:
         guarding.guard(ask, schema, lease)
     except Exception as error:
@@ -36,6 +37,25 @@ def guard_in(handle: object, schema: str, lease: Lease) -> None:
         if isinstance(error, psycopg.Error):
             raise troubles.translate(error) from error
         raise
+
+
+def must_lead_home(handle: object, ledgers: Ledgers) -> None:
+    """Raise UnsupportedHandle for a handle that leads to another database: one with a ledger of its
+    own would answer that the job is lost.
+    """
+    where, ask = _reached(handle)
+    try:
+        home = ledgers.leads_home(where, ask)
+    except DatabaseTrouble:
+        return  # the ledger's own could not be looked at; the guard will say whose the job is
+    except psycopg.Error as error:
+        raise troubles.translate(error) from error
+    if not home:
+        raise UnsupportedHandle(
+            "This leads to another database than the ledger's: the job is not there.",
+            hint="Give a session or connection of the database that holds the ledger. Effects"
+            " elsewhere cannot be one transaction with the job.",
+        )
 
 
 @contextmanager
@@ -69,16 +89,16 @@ def own_commits(conn: psycopg.Connection[Any], *, own: bool) -> Iterator[bool]:
         raise
 
 
-def _ask_in(handle: object) -> Ask:
+def _reached(handle: object) -> tuple[Hashable, Ask]:
     if isinstance(handle, psycopg.Connection):
         _must_have_transaction(handle.autocommit, handle)
-        return guarding.asked_in(handle)
+        return address_of(handle), guarding.asked_in(handle)
     connection = _connection_of(handle)
     if not connection.in_transaction():
         connection.begin()
     driven = Driven(connection)
     _must_have_transaction(driven.autocommit, driven.driver)
-    return driven.ask
+    return driven.address, driven.ask
 
 
 def _connection_of(handle: object) -> Connection:

@@ -13,12 +13,15 @@ from typing import Any
 from sqlalchemy import event
 from sqlalchemy.engine import Connection, Engine
 
+from emq_sql.effects import owning
 from emq_sql.effects.current import Guarded, here
 from emq_sql.effects.drivers import Driven
 from emq_sql.effects.refusing import refusing
 from emq_sql.errors import CannotGuard
 from emq_sql.protocol import guarding
 
+# psycopg 3 looks at the server's answer instead.
+_BEGIN_BY_THEIR_OWN_BOOKS = ("psycopg2", "asyncpg")
 _OPT_OUT = "or set guard=False for the task, or write in `with unguarded():`."
 
 
@@ -29,8 +32,15 @@ def install() -> None:
             event.listen(Engine, name, listener)
 
 
+def _on_begin(connection: Connection) -> None:
+    if connection.dialect.name == "postgresql":
+        owning.begins(connection)
+
+
 def _on_commit(connection: Connection) -> None:
-    guarded = _guarded(connection)
+    if connection.dialect.name != "postgresql":
+        return
+    guarded = owning.asked_for(connection)
     if guarded is None:
         return
     driven = Driven(connection)
@@ -43,6 +53,7 @@ def _on_commit(connection: Connection) -> None:
     if driven.has_nothing_to_commit:
         return
     with refusing(driven, guarded):
+        owning.must_own(driven, guarded)
         if guarded.ledgers.held_at(driven.address, driven.ask):
             guarding.guard_commit(driven.ask, guarded.schema, guarded.lease)
 
@@ -52,6 +63,9 @@ def _on_statement(connection: Connection, *_: Any) -> None:
     if guarded is None:
         return
     driven = Driven(connection)
+    if not owning.owns(driven, guarded):
+        with refusing(driven, guarded):
+            owning.must_own(driven, guarded)
     if driven.autocommit:
         with refusing(driven, guarded):
             if guarded.ledgers.held_at(driven.address, driven.ask, autocommit=True):
@@ -65,12 +79,25 @@ def _on_statement(connection: Connection, *_: Any) -> None:
 def _after_statement(connection: Connection, *_: Any) -> None:
     """What another listener has sent after the guard was asked: it is asked again."""
     guarded = _guarded(connection)
-    if guarded is None or connection.get_transaction() not in guarded.asked:
+    if guarded is None:
+        return
+    if connection.dialect.driver in _BEGIN_BY_THEIR_OWN_BOOKS:
+        _begin_anew(connection)
+    if connection.get_transaction() not in guarded.asked:
         return
     driven = Driven(connection)
     with refusing(driven, guarded):
         if guarded.ledgers.held_at(driven.address, driven.ask):
             guarding.guard_commit(driven.ask, guarded.schema, guarded.lease)
+
+
+def _begin_anew(connection: Connection) -> None:
+    """A ROLLBACK or COMMIT that was sent as SQL has ended the transaction, and the driver does not
+    know it: without a BEGIN what follows would be committed statement by statement.
+    """
+    driven = Driven(connection)
+    if driven.has_nothing_to_commit:
+        connection.dialect.do_rollback(connection.connection)
 
 
 def _on_two_phase(connection: Connection, *_: Any) -> None:
@@ -88,6 +115,7 @@ def _on_two_phase(connection: Connection, *_: Any) -> None:
 
 
 _LISTENERS: dict[str, Callable[..., None]] = {
+    "begin": _on_begin,
     "commit": _on_commit,
     "before_cursor_execute": _on_statement,
     "after_cursor_execute": _after_statement,

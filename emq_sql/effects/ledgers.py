@@ -40,14 +40,26 @@ class Ledgers:
         known = self._known.get(address)
         if known is not None and monotonic() < known[1]:
             return known[0]
-        sight = guarding.look(ask, self._schema)
-        ours = self._is_home(sight)
+        sight, ours = self._seen(address, ask)
         if ours and sight.standing != "open":
             if sight.wrote or autocommit:
                 raise self._cannot(sight)
             return False
-        self._keep(address, ours)
         return ours
+
+    def leads_home(self, address: Hashable, ask: Ask) -> bool:
+        """Whether it is the ledger's database, whatever the role may do there."""
+        known = self._known.get(address)
+        if known is not None and monotonic() < known[1]:
+            return known[0]
+        return self._seen(address, ask)[1]
+
+    def _seen(self, address: Hashable, ask: Ask) -> tuple[Sight, bool]:
+        sight = guarding.look(ask, self._schema)
+        ours = self._is_home(sight)
+        if not ours or sight.standing == "open":
+            self._keep(address, ours)
+        return sight, ours
 
     def _keep(self, address: Hashable, ours: bool) -> None:
         now = monotonic()

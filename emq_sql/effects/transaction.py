@@ -12,8 +12,13 @@ from psycopg.pq import TransactionStatus
 from sqlalchemy import event
 from sqlalchemy.engine import Connection, Engine
 
-from emq_sql.effects.committing import committing, ends_with_its_block
+from emq_sql.effects.committing import committing, ends_with_its_block, is_one_transaction
+from emq_sql.effects.current import here
+from emq_sql.effects.drivers import Driven
+from emq_sql.effects.owning import must_own
+from emq_sql.effects.refusing import refusing
 from emq_sql.errors import CannotGuard, UnsupportedHandle
+from emq_sql.protocol import settling
 from emq_sql.protocol.adapt import driver_of
 from emq_sql.protocol.troubles import found
 
@@ -53,23 +58,46 @@ def opened(source: object, kind: Kind) -> Iterator[Any]:
 
 
 class CommitLock:
-    """Nobody commits on this connection until `unlock`, whatever session or transaction object they
-    do it through: what was written by then is rolled back, and the block must not go on. A commit
-    of `session`, whose connection it is, is refused before that, and leaves the block whole.
+    """The block is one transaction on this connection. Nobody commits on it until `unlock`, through
+    whichever session or transaction object: what was written by then is rolled back, and the block
+    must not go on. A commit of `session`, whose connection it is, is refused before that, and
+    leaves the block whole; the session takes no other connection, nor another transaction.
+
+    A rollback is nobody's to refuse: the transaction is marked, and ends no run without its mark.
     """
 
     def __init__(self, connection: Connection, session: Session | None = None) -> None:
         self._open = False
         self._early: CannotGuard | None = None
+        self._connection = connection
+        self._root = connection.get_transaction()
         event.listen(connection, "commit", self._commit)
         if session is not None:
             event.listen(session, "before_commit", self._before_commit)
+            event.listen(session, "after_begin", self._after_begin)
+        driven = Driven(connection)
+        guarded = here.get()
+        if guarded is not None:
+            with refusing(driven, guarded):
+                must_own(driven, guarded)
+        driven.tell(settling.MARK)
 
     def unlock(self) -> None:
-        """The block is at its end. Raises CannotGuard when somebody has tried to commit in it."""
+        """The block is at its end. Raises CannotGuard when somebody has tried to commit in it, or
+        to use a second connection.
+        """
         if self._early is not None:  # swallowed, and gone on
             raise self._early
         self._open = True
+
+    def _after_begin(self, _: Session, __: Any, connection: Connection) -> None:
+        if connection is self._connection and connection.get_transaction() is self._root:
+            return  # a savepoint
+        gone = self._root is None or not self._root.is_active
+        self._early = is_one_transaction(
+            "that was ended within it" if gone else "its session wants a second connection"
+        )
+        raise self._early
 
     def _before_commit(self, session: Session) -> None:
         if not (self._open or session.in_nested_transaction()):
@@ -82,6 +110,17 @@ class CommitLock:
         connection.dialect.do_rollback(connection.connection)
         self._early = ends_with_its_block()
         raise self._early
+
+
+def must_begin(session: Session) -> None:
+    """Raise UnsupportedHandle for a session whose commit would be none: it joins a transaction."""
+    bind = session.get_bind()
+    if session.in_transaction() or (isinstance(bind, Connection) and bind.in_transaction()):
+        raise UnsupportedHandle(
+            "The session is in a transaction that was begun outside of the block.",
+            hint="Give a sessionmaker of an Engine, or complete the job in that transaction:"
+            " job.complete(session), and commit.",
+        )
 
 
 def must_be_plain(session: Any, driver: Any) -> None:
@@ -126,10 +165,12 @@ def _session(make: Callable[[], Session]) -> Iterator[Session]:
     driver: Any = None
     try:
         with found():
+            must_begin(session)
             connection = session.connection()
             driver = driver_of(connection)
         must_be_plain(session, driver)
-        lock = CommitLock(connection, session)
+        with found():
+            lock = CommitLock(connection, session)
         yield session
         lock.unlock()
         with committing(driver):
@@ -151,7 +192,8 @@ def _connection(engine: Engine) -> Iterator[Connection]:
             driver = driver_of(connection)
         must_not_autocommit(driver)
         connection.begin()
-        lock = CommitLock(connection)
+        with found():
+            lock = CommitLock(connection)
         yield connection
         lock.unlock()
         with committing(driver):
@@ -177,6 +219,7 @@ def _psycopg(engine: Engine) -> Iterator[psycopg.Connection[Any]]:
         with found():
             transaction.__enter__()
         try:
+            driver.execute(settling.MARK)
             yield driver
         except BaseException as error:
             transaction.__exit__(type(error), error, error.__traceback__)

@@ -97,6 +97,11 @@ def look(ask: Ask, schema: str) -> Sight:
     return Sight(standing, role, place, wrote, ledger)
 
 
+def wrote(ask: Ask) -> bool:
+    """Whether the transaction has written anything."""
+    return bool(ask("select pg_catalog.txid_current_if_assigned() is not null"))
+
+
 def guard(ask: Ask, schema: str, lease: Lease) -> None:
     """Hold the ownership of the job to the end of the transaction."""
     ask(f"select {schema}.guard({_ID}, {_FENCE})::text", *_of(lease))

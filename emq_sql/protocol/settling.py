@@ -16,18 +16,28 @@ from emq_sql.protocol.characters import in_characters_of
 from emq_sql.protocol.speaking import Speaker
 from emq_sql.protocol.troubles import named
 
+# Said in the transaction of a block when it begins: a rollback or a commit within the block, in
+# whichever way, takes it along. SET is no query, so that SET TRANSACTION may still follow.
+MARK = "set local emq.block = 'open'"
+_MARKED = "pg_catalog.current_setting('emq.block', true) = 'open'"
+
 _SETTLE = ("uuid", "bigint", "text", "boolean", "jsonb", "interval", "text")
 
 
-def settle(speaker: Speaker, schema: str, lease: Lease, end: End, *, last: bool) -> SettleAnswer:
-    """End the run in this transaction; `last` says that the commit is next.
+def settle(
+    speaker: Speaker, schema: str, lease: Lease, end: End, *, last: bool
+) -> SettleAnswer | None:
+    """End the run in this transaction; `last` says that it is a block's, and the commit is next.
 
-    Answers where the job is then, or `busy`. Raises LeaseLost, and JobFinished when another
+    Answers where the job is then, or `busy`; None, and nothing was done, if `last` and this is not
+    the transaction that has the block's MARK. Raises LeaseLost, and JobFinished when another
     transaction has ended the run: the server has failed this one by then.
     """
     error = end.error and in_characters_of(_encoding(speaker.driver), end.error)
     values = [lease.id, lease.fence, end.verb, last, end.result, _interval(end.delay), error]
-    answer: SettleAnswer = speaker.call(f"{schema}.settle", _SETTLE, values)
+    answer: SettleAnswer | None = speaker.call(
+        f"{schema}.settle", _SETTLE, values, only_if=_MARKED if last else None
+    )
     return answer
 
 

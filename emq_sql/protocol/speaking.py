@@ -23,15 +23,23 @@ class Speaker:
     _cursor: Callable[[], Any]
     _numbered: bool = False  # the driver writes $1 where psycopg writes %s
 
-    def call(self, function: str, types: Sequence[str], values: Sequence[object]) -> Any:
-        """What a function answers. Values go as text, or null, and are cast on the server, so that
-        no driver's own idea of a type comes in between.
+    def call(
+        self, function: str, types: Sequence[str], values: Sequence[object],
+        only_if: str | None = None,
+    ) -> Any:  # fmt: skip
+        """What a function answers; null, and it is not called, where `only_if` does not hold.
+
+        Values go as text, or null, and are cast on the server, so that no driver's own idea of a
+        type comes in between.
         """
         marks = (f"${n}" if self._numbered else "%s" for n in range(1, len(types) + 1))
         casts = ", ".join(f"{mark}::text::{to}" for mark, to in zip(marks, types, strict=True))
+        call = f"{function}({casts})"
+        if only_if is not None:
+            call = f"case when {only_if} then {call} end"
         texts = tuple(None if value is None else str(value) for value in values)
         with _named(), closing(self._cursor()) as c:
-            c.execute(f"select {function}({casts})", texts)
+            c.execute(f"select {call}", texts)
             row = c.fetchone()
         return next(iter(row.values())) if isinstance(row, Mapping) else row[0]
 

@@ -353,20 +353,6 @@ def test_savepoints_and_rollbacks_to_them_are_the_handlers(bench: Bench, run: Ru
     assert bench.rows(ENDS) == [("completed",)]
 
 
-def test_a_rollback_in_the_block_takes_back_what_was_before_it_alone(
-    bench: Bench, run: Run
-) -> None:
-    def handler(job: Job) -> None:
-        with job.transaction() as session:
-            write(session, 1)
-            session.rollback()
-            write(session, 2)
-
-    run(handler)
-    assert bench.rows("select n from effect") == [(2,)]
-    assert bench.rows(AS_ONE) == [(True,)]
-
-
 def test_who_has_lost_the_job_commits_nothing_and_the_pool_is_clean(bench: Bench, run: Run) -> None:
     def handler(job: Job, kind: Any) -> None:
         if job.attempts > 1:

@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncEngine, async_sessionmaker, create_async_engine
+from sqlalchemy.ext.asyncio import (
+    AsyncEngine,
+    AsyncSession,
+    async_sessionmaker,
+    create_async_engine,
+)
 
 from emq_sql.errors import Ambiguous, CannotGuard, JobFinished, LeaseLost, UnsupportedHandle
 from emq_sql.worker.context import Job
@@ -19,6 +24,7 @@ from tests.plugins.proxy import proxied
 from tests.worker.conftest import Bench
 
 INSERT = text("insert into effect values (1)")
+ON_PURPOSE = "on purpose"
 Handler = Callable[[Job, AsyncEngine], Awaitable[Any]]
 Work = Callable[..., None]
 
@@ -205,3 +211,47 @@ def test_cancelled_in_its_commit_a_coroutine_does_not_know_and_the_outcome_is_to
     assert bench.rows(EFFECTS) == [(int(committed),)]
     assert bench.rows(ENDS) == [("completed" if committed else "failed",)]
     assert refusals(bench) == 0
+
+
+def test_a_task_that_is_cancelled_in_its_rollback_ends_it_first_and_then_is_cancelled(
+    bench: Bench, work: Work
+) -> None:
+    began, goes_on = asyncio.Event(), asyncio.Event()
+    done: list[str] = []
+
+    class Slow(AsyncSession):
+        async def rollback(self) -> None:
+            began.set()
+            await goes_on.wait()
+            await super().rollback()
+            done.append("rolled back")
+
+        async def close(self) -> None:
+            await super().close()
+            done.append("closed")
+
+    async def block(job: Job, engine: AsyncEngine) -> None:
+        async with job.atransaction(async_sessionmaker(engine, class_=Slow)) as session:
+            await session.execute(INSERT)
+            raise ValueError(ON_PURPOSE)
+
+    async def handler(job: Job, engine: AsyncEngine) -> None:
+        task = asyncio.create_task(block(job, engine))
+        await began.wait()
+        for _ in range(2):
+            task.cancel()
+            await asyncio.sleep(0)
+        for _ in range(3):  # longer than a close would take
+            async with engine.connect() as another:
+                await another.execute(text("select 1"))
+        assert done == []
+        goes_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        async with job.atransaction(engine) as session:  # there is room for one connection
+            await session.execute(INSERT)
+
+    work(handler)
+    assert done == ["rolled back", "closed"]
+    assert bench.rows(AS_ONE) == [(True,)]
+    assert bench.rows(EFFECTS) == [(1,)]
