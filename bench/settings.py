@@ -64,12 +64,12 @@ FULL = Sizes()
 
 # Enough to see that everything works; the figures say little.
 QUICK = Sizes(
-    single_jobs=200,
+    single_jobs=100,
     single_seconds=1.0,
     bulk_jobs=5_000,
     bulk_batch=500,
     bulk_seconds=1.0,
-    drain_jobs=1_500,
+    drain_jobs=1_000,
     drain_seconds=3.0,
     waiting_jobs=300,
     waiting_seconds=2.0,
