@@ -22,6 +22,7 @@ from emq_sql.errors import BadSetting, UnsupportedHandle
 from emq_sql.protocol import opening
 from emq_sql.protocol.adapt import driver_of
 from emq_sql.protocol.bounded import BoundedConnection
+from emq_sql.protocol.instants import legible_instants
 from emq_sql.protocol.troubles import found, may_not_write
 
 _SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
@@ -153,7 +154,8 @@ def dedicated(engine: Engine, limit: float = opening.LIMIT) -> psycopg.Connectio
 
 
 def bounded(dsn: str, seconds: float) -> BoundedConnection:
-    """A new connection like a `dedicated` one, each of whose statements may take so long.
+    """A new connection like a `dedicated` one, each of whose statements may take so long, and on
+    which every instant of the server's can be read.
 
     It is the kernel that ends those for which there is no limit, when nobody is at the other end.
     """
@@ -162,6 +164,7 @@ def bounded(dsn: str, seconds: float) -> BoundedConnection:
     conn = dedicated(engine, min(seconds, opening.LIMIT))
     assert isinstance(conn, BoundedConnection)
     conn.bound(seconds)
+    legible_instants(conn)
     return conn
 
 
