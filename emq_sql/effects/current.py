@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -31,9 +31,36 @@ class Guarded:
     schema: str
     refused: Callable[[str], None]
     ledgers: Ledgers
-    settling: WeakSet[Any] = field(default_factory=WeakSet)
-    asked: WeakSet[Transaction] = field(default_factory=WeakSet)
-    begun: WeakKeyDictionary[Any, Connection | None] = field(default_factory=WeakKeyDictionary)
+    # Made when they are needed: most runs need none of them.
+    _settling: WeakSet[Any] | None = None
+    _asked: WeakSet[Transaction] | None = None
+    _begun: WeakKeyDictionary[Any, Connection | None] | None = None
+
+    @property
+    def settling(self) -> WeakSet[Any]:
+        """See above."""
+        if self._settling is None:
+            self._settling = WeakSet()
+        return self._settling
+
+    @property
+    def asked(self) -> WeakSet[Transaction]:
+        """See above."""
+        if self._asked is None:
+            self._asked = WeakSet()
+        return self._asked
+
+    @property
+    def begun(self) -> WeakKeyDictionary[Any, Connection | None]:
+        """See above."""
+        if self._begun is None:
+            self._begun = WeakKeyDictionary()
+        return self._begun
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is anything in `begun`."""
+        return bool(self._begun)
 
 
 # Tasks that a coroutine makes and `asyncio.to_thread` inherit it; a thread made by hand does not.

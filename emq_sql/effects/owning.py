@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -27,18 +28,24 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("emq_sql.effects")
 
+_listened_to: set[type] = set()
 _OWNER = "emq_sql.owner"  # of a driver's connection, or of a session: whose transaction is open
 
 
 def install() -> None:
-    """From here on, in this process; sessions as soon as the application has loaded them."""
-    if not event.contains(Pool, "reset", _resets):
-        event.listen(Pool, "reset", _resets)
+    """From here on, in this process; sessions as soon as the application has loaded them.
+
+    It may be called again, before each run: that costs next to nothing.
+    """
     orm = sys.modules.get("sqlalchemy.orm")
     made = getattr(orm, "Session", None)  # an import that is under way has none yet
-    if made is not None and not event.contains(made, "after_begin", _session_connects):
-        event.listen(made, "after_transaction_create", _session_begins)
-        event.listen(made, "after_begin", _session_connects)
+    for kind, listeners in ((Pool, _OF_POOLS), (made, _OF_SESSIONS)):
+        if kind is None or kind in _listened_to:
+            continue
+        for name, listener in listeners.items():
+            if not event.contains(kind, name, listener):
+                event.listen(kind, name, listener)
+        _listened_to.add(kind)
 
 
 def begins(connection: Connection) -> None:
@@ -101,6 +108,8 @@ def sweep(guarded: Guarded) -> None:
     what an asynchronous driver has open, since nobody is here to wait for it. `must_own` meets them
     later.
     """
+    if not guarded.has_begun:
+        return
     begun = list(guarded.begun.items())
     for thing, connection in begun:
         if not isinstance(thing, Connection):
@@ -193,3 +202,10 @@ def _resets(connection: Any, record: ConnectionPoolEntry, state: PoolResetState)
         ours = owner.ledgers.leads_home(address_in(record.info, driver), ask)
     if ours:
         connection.rollback()
+
+
+_OF_POOLS: dict[str, Callable[..., None]] = {"reset": _resets}
+_OF_SESSIONS: dict[str, Callable[..., None]] = {
+    "after_transaction_create": _session_begins,
+    "after_begin": _session_connects,
+}
