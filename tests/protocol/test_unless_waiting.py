@@ -113,7 +113,10 @@ def test_who_asks_waits_for_an_open_one_and_sees_what_became_of_it(
         mine = Ledger(db.connect())
         thread = threading.Thread(target=lambda a=answers, m=mine: a.append(ask(m)))  # type: ignore[misc]
         thread.start()
-        ledger.wait("exists (select from pg_locks where locktype = 'advisory' and not granted)")
+        here = "database = (select oid from pg_database where datname = current_database())"
+        ledger.wait(
+            f"exists (select from pg_locks where locktype = 'advisory' and {here} and not granted)"
+        )
         (other.conn.commit if commits else other.conn.rollback)()
         thread.join()
         ((found, status),) = answers

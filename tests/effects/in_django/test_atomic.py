@@ -64,6 +64,11 @@ def test_a_transaction_that_completes_the_job_itself_commits(room: Room, connect
     assert room.notes() == ["once"]
 
 
+# Other tests use the same server.
+HERE = """locktype = 'advisory' and
+  database = (select oid from pg_database where datname = current_database())"""
+
+
 def test_the_ownership_cannot_change_between_the_guard_and_the_commit(
     room: Room, connection: Any
 ) -> None:
@@ -77,7 +82,7 @@ def test_the_ownership_cannot_change_between_the_guard_and_the_commit(
     answers: list[str] = []
 
     def while_it_commits() -> None:
-        room.ledger.wait("exists (select from pg_locks where not granted)")
+        room.ledger.wait(f"exists (select from pg_locks where {HERE} and not granted)")
         answers.extend(room.ledger.stall_at_once(held))
         room.ledger.run("select pg_advisory_unlock(1)")
 
