@@ -115,7 +115,7 @@ class CommitLock:
 def must_begin(session: Session) -> None:
     """Raise UnsupportedHandle for a session whose commit would be none: it joins a transaction."""
     bind = session.get_bind()
-    if session.in_transaction() or (isinstance(bind, Connection) and bind.in_transaction()):
+    if isinstance(bind, Connection) and bind.in_transaction():
         raise UnsupportedHandle(
             "The session is in a transaction that was begun outside of the block.",
             hint="Give a sessionmaker of an Engine, or complete the job in that transaction:"
@@ -219,7 +219,8 @@ def _psycopg(engine: Engine) -> Iterator[psycopg.Connection[Any]]:
         with found():
             transaction.__enter__()
         try:
-            driver.execute(settling.MARK)
+            with found():
+                driver.execute(settling.MARK)
             yield driver
         except BaseException as error:
             transaction.__exit__(type(error), error, error.__traceback__)
