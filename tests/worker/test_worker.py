@@ -149,8 +149,8 @@ def test_a_completion_that_commits_after_the_handler_has_returned_is_accepted(
 
     def sloppy(job: Job) -> None:
         connection = psycopg.connect(bench.db.dsn)
-        left_open.append(connection)
         job.complete(connection)
+        left_open.append(connection)
 
     bench.enqueue(bench.task(sloppy, takes_context=True, backoff=3600))
     bench.start()
