@@ -1880,8 +1880,8 @@ CREATE FUNCTION emq.finite(p_name text, p_length interval) RETURNS interval
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 begin
-  if not isfinite(p_length) or p_length >= interval '1000000 years'
-     or p_length <= interval '-1000000 years' then
+  if not isfinite(p_length) or p_length >= interval '2000000 years'
+     or p_length <= interval '-2000000 years' then
     raise exception 'emq: % cannot be infinite', p_name
       using errcode = 'EQ006', hint = 'Give a length; 1000 years is for ever.';
   end if;

@@ -107,7 +107,7 @@ MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "settings_for_ever",
         "tests/protocol/test_set_queue.py::test_no_setting_of_the_ledger_is_infinite[retention]",
-        "finite", "if not isfinite(p_length) or p_length >= interval '1000000 years'\n     or",
+        "finite", "if not isfinite(p_length) or p_length >= interval '2000000 years'\n     or",
         "if",
     ),
     mutant(
