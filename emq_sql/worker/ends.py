@@ -73,8 +73,9 @@ class Ends:
         yours with the same database, where a role may complete jobs. The job completes with the
         result None, unless the block says otherwise: `job.complete(session, result)`,
         `job.snooze(delay)`, `job.retry()`; the last word counts. Nobody else may commit in it
-        or end it (CannotGuard): a savepoint takes back a part. One block is open at a time, and none after one that was committed
-        (JobFinished); what is committed for the job after it is refused.
+        or end it (CannotGuard): a savepoint takes back a part. One block is open at a time, and
+        none after one that was committed (JobFinished); what is committed for the job after it is
+        refused.
 
         From the end of the block to its commit the session may idle for the lease, and 10 s at
         least (on PostgreSQL 17 and later the whole rest is bounded so). Raises LeaseLost at the

@@ -153,7 +153,10 @@ class Run:
             return verdict.returned(value)
         error = trouble or LeaseLost("The handler's completion was refused, and it went on.")
         failed = self._failed(error, reason)
-        return RefusedInHandler(failed) if self._grip.refused else failed
+        # What was refused is on record already: a fail would be a second row. Whether the job is
+        # lost is asked; one that is not has failed.
+        lost = isinstance(trouble, LeaseLost) and self._called and not befell
+        return RefusedInHandler(failed) if self._grip.refused or lost else failed
 
     def _failed(self, error: BaseException, reason: verdict.Reason) -> verdict.Failed:
         failures, policy = self._grip.claimed.failures, self._handler.backoff

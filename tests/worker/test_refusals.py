@@ -66,7 +66,9 @@ WAYS: list[tuple[Callable[[Bench, Any], None], list[str]]] = [
 class Loser:
     """A handler that loses its job before it does something for it in the database."""
 
-    def __init__(self, bench: Bench, way: Callable[[Bench, Any], None] = commits) -> None:
+    def __init__(
+        self, bench: Bench, way: Callable[[Bench, Any], None] = commits, *, lets_out: bool = False
+    ) -> None:
         self.begun, self.go = threading.Event(), threading.Event()
         self.caught: list[type[BaseException]] = []
         self.stays = threading.Event()
@@ -80,6 +82,8 @@ class Loser:
                 way(bench, job)
             except LeaseLost as error:
                 self.caught.append(type(error))
+                if lets_out:
+                    raise
             self.stays.wait(PATIENCE)
             return "went on"
 
@@ -122,6 +126,34 @@ def test_each_refusal_is_recorded_once_and_counted(
     refused = dict(worker.pulse.reading().refused)
     assert refused.pop("extend") <= 1  # the keeper may have asked first
     assert {name: n for name, n in refused.items() if n} == dict.fromkeys(verbs, 1)
+
+
+@pytest.mark.parametrize(
+    ("way", "verb"), [(way, verbs[-1]) for way, verbs in WAYS],
+    ids=lambda way: getattr(way, "__name__", None),
+)  # fmt: skip
+def test_a_loss_that_the_handler_lets_out_is_on_record_once(
+    bench: Bench, way: Callable[[Bench, Any], None], verb: str
+) -> None:
+    loser = Loser(bench, way, lets_out=True)
+    worker = bench.start(concurrency=1)
+    loser.lose(worker)
+    loser.go.set()
+    bench.until(f"select count(*) > 0 from ({ROWS}) r")
+    end(bench)
+    assert loser.caught == [LeaseLost]
+    assert bench.rows(ROWS) == [(loser.id, verb, 1, worker.name, None)]
+
+
+def test_who_raises_it_without_a_loss_has_failed(bench: Bench) -> None:
+    def wrong() -> None:
+        raise LeaseLost("That is no word of the database's.")
+
+    bench.enqueue(bench.task(wrong))
+    bench.burst()
+    assert bench.rows(ROWS) == []
+    query = "select how, error like '%%no word of the database%%' from emq.attempt"
+    assert bench.rows(query) == [("failed", True)]
 
 
 def test_a_handler_that_goes_on_holds_no_record_up(bench: Bench) -> None:
