@@ -27,6 +27,7 @@ from sqlalchemy.engine import Engine
 from sqlalchemy.orm import Session
 
 from bench import place
+from bench.compare.servers import DURABLE
 from emq_sql import EMQ
 from emq_sql.effects.effects import DatabaseEffects
 from emq_sql.embedded import start
@@ -160,18 +161,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=2000)
     parser.add_argument("--threads", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--durable", action="store_true", help="commits wait for the disk")
     parser.add_argument("--save", action="store_true", help="keep them in bench/results")
     given = parser.parse_args(arguments)
-    with start(options=place.OPTIONS) as server:
+    options = DURABLE if given.durable else place.OPTIONS
+    with start(durable=given.durable, options=options) as server:
         rows = measure(server, given)
-        told = {"what": "guard", **place.describe(server)}
+        told = {"what": "guard", **place.describe(server), "options": options}
     told |= {"jobs": given.jobs, "threads": given.threads, "rounds": given.rounds}
     told["kinds"] = [asdict(row) for row in rows]
     for row in rows:
         print(row)
     if given.save:
         major = str(told["postgresql"]).split(".", maxsplit=1)[0]
-        file = RESULTS / f"guard-pg{major}.json"
+        file = RESULTS / f"guard{'-durable' * given.durable}-pg{major}.json"
         file.write_text(json.dumps(told, indent=2) + "\n")
         print(f"kept in {file.relative_to(RESULTS.parents[1])}")
     return 0

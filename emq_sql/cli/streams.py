@@ -45,7 +45,8 @@ def told_when_full() -> Iterator[None]:
         try:
             yield
         finally:
-            sys.stdout.flush()
+            if not sys.stdout.closed:  # a handler may have done so
+                sys.stdout.flush()
     except OSError as error:
         stuck = [stream for stream in (sys.stdout, sys.stderr) if _is_stuck(stream)]
         if not stuck and not _of_echo(error):
@@ -72,7 +73,8 @@ def _of_echo(error: OSError) -> bool:
 def _is_stuck(stream: TextIO) -> bool:
     # What could not be written is kept, and tried again by the next flush.
     try:
-        stream.flush()
+        if not stream.closed:
+            stream.flush()
     except OSError:
         return True
     return False
