@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from psycopg.pq import TransactionStatus
+import psycopg
+from psycopg.pq import PipelineStatus, TransactionStatus
 from sqlalchemy import exc
 from sqlalchemy.engine import Connection
 
@@ -33,6 +34,18 @@ class Driven:
     def autocommit(self) -> bool:
         """Whether each statement is committed by itself."""
         return bool(getattr(self._pooled.dbapi_connection, "autocommit", False))
+
+    @property
+    def takes_two(self) -> bool:
+        """Whether two statements can be sent as one text, of which the second is the COMMIT: by
+        psycopg, outside of its own transaction blocks and pipelines.
+        """
+        driver = self.driver
+        return (
+            isinstance(driver, psycopg.Connection)
+            and not getattr(driver, "_num_transactions", 1)
+            and driver.pgconn.pipeline_status == PipelineStatus.OFF
+        )
 
     @property
     def has_nothing_to_commit(self) -> bool:
