@@ -195,11 +195,11 @@ def test_odd_settings_of_a_database_change_nothing(
     field.reader.execute(HOSTILE.encode())
     set_for_all(field, **settings)
     field.enqueue("plain", 20)
-    field.enqueue("own", 10, _lease=timedelta(seconds=1.5), _priority=0)
+    field.enqueue("own", 10, _lease=timedelta(seconds=6), _priority=0)
     field.enqueue("own_session", 5)
     field.enqueue("fails", 3, times=2)
     field.enqueue("plain", 3, _delay=timedelta(seconds=0.4))
-    (held,) = field.enqueue("hold", _lease=timedelta(seconds=1.5))
+    (held,) = field.enqueue("hold", _lease=timedelta(seconds=3))
     emq = EMQ(field.dsn)
     told = emq.task(name="plain")(lambda: None).using(delay=0.2).enqueue()
     worker = field.start(concurrency=6)
@@ -207,7 +207,7 @@ def test_odd_settings_of_a_database_change_nothing(
     field.until("select count(*) = 1 from emq.active where extensions >= 3")
     (row,) = emq.ledger()
     assert row["id"] == held
-    assert row["seconds_left"] <= 1.5
+    assert row["seconds_left"] <= 3
     field.until("select lease_deadline > clock_timestamp() from emq.active")
     field.let_go()
     field.until_archived(43)

@@ -17,7 +17,7 @@ from emq_sql.worker.context import Job
 from tests.worker.conftest import Bench
 from tests.worker.traced import statements, traced
 
-LEASE = timedelta(seconds=0.6)
+LEASE = timedelta(seconds=1.5)
 LAST_CLAIM = """
 select query_start from pg_stat_activity
  where datname = current_database() and application_name like 'emq claim %%'
