@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection, Engine
 from emq_sql.effects import owning
 from emq_sql.effects.current import Guarded, here
 from emq_sql.effects.drivers import Driven
-from emq_sql.effects.refusing import refusing
+from emq_sql.effects.refusing import ending, refusing
 from emq_sql.errors import CannotGuard
 from emq_sql.protocol import autocommit, guarding
 
@@ -59,32 +59,15 @@ def _on_commit(connection: Connection) -> None:
             at_once = driven.takes_two and _is_last(connection)
             if not at_once:
                 guarding.guard_commit(driven.ask, guarded.schema, guarded.lease)
-    if at_once:
-        _guard_and_commit(driven, guarded)
+    if at_once:  # of the COMMIT that follows psycopg makes nothing
+        with ending(driven, guarded):
+            autocommit.guard_and_commit(driven.ask, guarded.schema, guarded.lease)
 
 
 def _is_last(connection: Connection) -> bool:
     """Whether no listener of the application's comes after this one, which could still write."""
     *_, last = connection.dispatch.commit
     return last is _on_commit
-
-
-def _guard_and_commit(driven: Driven, guarded: Guarded) -> None:
-    """The guard and the COMMIT in one round trip; of the COMMIT that follows psycopg makes nothing.
-
-    What the guard has raised is a refusal, what the COMMIT has is the application's own.
-    """
-    try:
-        autocommit.guard_and_commit(driven.ask, guarded.schema, guarded.lease)
-    except Exception as error:
-        if autocommit.is_of_guard(error):
-            with refusing(driven, guarded):
-                raise
-        driven.roll_back(error)
-        raise driven.as_raised(error) from error
-    except BaseException as error:
-        driven.roll_back(error)
-        raise
 
 
 def _on_statement(connection: Connection, *_: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, Protocol
 from emq_sql.effects.current import Guarded
 from emq_sql.errors import CannotGuard, LeaseLost
 from emq_sql.job import Lease
-from emq_sql.protocol import guarding
+from emq_sql.protocol import autocommit, guarding
 
 
 class Connected(Protocol):
@@ -36,6 +36,24 @@ def refusing(driven: Connected, guarded: Guarded) -> Iterator[None]:
     except Exception as error:  # noqa: BLE001 - it is raised, as what it means
         if not guarding.had_failed(error):
             _refuse(driven, guarded, error)
+    except BaseException as error:
+        driven.roll_back(error)
+        raise
+
+
+@contextmanager
+def ending(driven: Connected, guarded: Guarded) -> Iterator[None]:
+    """Around a COMMIT, and the guard if it is sent with it: what the guard has raised is a refusal,
+    what the COMMIT has is the application's own. Nothing is open afterwards.
+    """
+    try:
+        yield
+    except Exception as error:
+        if autocommit.is_of_guard(error):
+            with refusing(driven, guarded):
+                raise
+        driven.roll_back(error)
+        raise driven.as_raised(error) from error
     except BaseException as error:
         driven.roll_back(error)
         raise

@@ -58,7 +58,7 @@ class Ahead:
         meanwhile: one commit for all of them.
         """
         if self._buffer.waiting and (left := self._gathers_until - monotonic()) > 0:
-            sleep(min(left, GATHERS))
+            sleep(left)
 
     def told(self) -> None:
         """The database was told of some."""

@@ -6,14 +6,13 @@ error within it, cannot be taken back: so nothing is tried first and repeated in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from emq_sql.effects.current import Guarded
 from emq_sql.effects.django.connection import Driven
 from emq_sql.effects.django.texts import joined, only_its_own, takes_two
-from emq_sql.effects.refusing import refusing
+from emq_sql.effects.refusing import ending, refusing
 from emq_sql.errors import CannotGuard, EmqError, LeaseLost
 from emq_sql.protocol import autocommit, guarding
 
@@ -70,7 +69,7 @@ def in_transaction(driven: Driven, guarded: Guarded, run: Do) -> Any:
     with refusing(driven, guarded):
         autocommit.begin(driven.ask, guarded.lease)
     answer = _begun(driven, guarded, run)
-    with _ending(driven, guarded):
+    with ending(driven, guarded):
         autocommit.guard_and_commit(driven.ask, guarded.schema, guarded.lease)
     return answer
 
@@ -87,7 +86,7 @@ def declared(cursor: Any, driven: Driven, guarded: Guarded, run: Do) -> Any:
             driven.ask(autocommit.BEGIN_READING)
     answer = _begun(driven, guarded, run)
     try:
-        with _ending(driven, guarded):
+        with ending(driven, guarded):
             driven.ask(autocommit.COMMIT)
     except Exception as error:
         if driven.idle:  # Django closes its cursor before it raises, and there must be one
@@ -123,22 +122,6 @@ def _begun(driven: Driven, guarded: Guarded, run: Do) -> Any:
     except BaseException as error:
         driven.roll_back(error)
         _name(error, guarded)
-        raise
-
-
-@contextmanager
-def _ending(driven: Driven, guarded: Guarded) -> Iterator[None]:
-    """What the guard has raised is a refusal, what the COMMIT has is the application's own."""
-    try:
-        yield
-    except Exception as error:
-        if autocommit.is_of_guard(error):
-            with refusing(driven, guarded):
-                raise
-        driven.roll_back(error)
-        raise driven.as_raised(error) from error
-    except BaseException as error:
-        driven.roll_back(error)
         raise
 
 
