@@ -15,7 +15,8 @@ from emq_sql.minting import new_id
 from emq_sql.rules import ids, lease, names, payload
 from emq_sql.rules.durations import aware, duration
 from emq_sql.rules.expiry import with_expiry
-from emq_sql.worker.handler import MOST_SHAPES, Handler
+from emq_sql.rules.shapes import Shapes
+from emq_sql.worker.handler import Handler
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -155,7 +156,7 @@ class Task(Generic[P, R]):
         self.__doc__ = handler.function.__doc__
         self.__wrapped__ = handler.function
         self._signature = signature(handler)
-        self._fitting: set[tuple[int, frozenset[str]]] = set()  # what is known to fit
+        self._shapes = Shapes()
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         result: R = self.handler.function(*args, **kwargs)
@@ -228,19 +229,13 @@ class Task(Generic[P, R]):
 
     def check_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Raise BadPayload when the function could not be called with these arguments."""
-        shape = len(args), frozenset(kwargs)
-        if shape in self._fitting:
-            return
-        leading = (None for _ in range(self.handler.leading))
-        try:
-            self._signature.bind(*leading, *args, **kwargs)
-        except TypeError as error:
+        leading = self.handler.leading
+        error = self._shapes.misfit(lambda: self._signature, leading, args, kwargs)
+        if error is not None:
             raise BadPayload(
                 f"Task {self.name} cannot be called with these arguments: {error}.",
                 hint="They would fail at the worker: enqueue what the function takes.",
-            ) from None
-        if len(self._fitting) < MOST_SHAPES:
-            self._fitting.add(shape)
+            )
 
 
 def checked_priority(value: object) -> int:

@@ -11,9 +11,8 @@ from typing import Any
 
 from emq_sql.errors import BadPayload
 from emq_sql.rules.backoff import Policy
+from emq_sql.rules.shapes import Shapes
 from emq_sql.worker.effects import Kind
-
-MOST_SHAPES = 1000  # of a task that takes any keywords
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,27 +36,22 @@ class Handler:
     guard: bool = True
     cancel_sql: bool = False
     transaction: Kind | None = None
-    fitting: set[tuple[int, frozenset[str]]] = field(default_factory=set, compare=False, repr=False)
+    shapes: Shapes = field(default_factory=Shapes, compare=False, repr=False)
 
     def must_fit(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raise BadPayload for arguments that the function does not take. What has fitted once,
         by number and names, is not looked at again.
         """
-        shape = len(args), frozenset(kwargs)
-        if shape in self.fitting:
-            return
-        try:
-            signature = inspect.signature(self.function)
-        except (TypeError, ValueError):  # some functions written in C have none
-            return
-        try:
-            signature.bind(*(None for _ in range(self.leading)), *args, **kwargs)
-        except TypeError as error:
+        error = self.shapes.misfit(self._signature, self.leading, args, kwargs)
+        if error is not None:
             what = f"The arguments of this job do not fit the task {self.task!r}: {error}."
-            hint = "Was it enqueued for another version of the task?"
-            raise BadPayload(what, hint=hint) from None
-        if len(self.fitting) < MOST_SHAPES:
-            self.fitting.add(shape)
+            raise BadPayload(what, hint="Was it enqueued for another version of the task?")
+
+    def _signature(self) -> inspect.Signature | None:
+        try:
+            return inspect.signature(self.function)
+        except (TypeError, ValueError):  # some functions written in C have none
+            return None
 
     @property
     def leading(self) -> int:
