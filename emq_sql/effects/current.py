@@ -7,12 +7,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakSet, ref
 
 from sqlalchemy.engine import Connection, Transaction
 
 from emq_sql.effects.ledgers import Ledgers
 from emq_sql.job import Lease
+
+_MANY = 100  # sessions and connections of one run, of which most are gone
 
 
 @dataclass(slots=True, eq=False)
@@ -31,10 +33,10 @@ class Guarded:
     schema: str
     refused: Callable[[str], None]
     ledgers: Ledgers
-    # Made when they are needed: most runs need none of them.
+    # Made when they are needed: most runs need none of the first two, and each run pays for them.
     _settling: WeakSet[Any] | None = None
     _asked: WeakSet[Transaction] | None = None
-    _begun: WeakKeyDictionary[Any, Connection | None] | None = None
+    _begun: dict[ref[Any], ref[Connection] | None] | None = None
 
     @property
     def settling(self) -> WeakSet[Any]:
@@ -43,6 +45,10 @@ class Guarded:
             self._settling = WeakSet()
         return self._settling
 
+    def is_settling(self, driver: object) -> bool:
+        """Whether it is in `settling`."""
+        return self._settling is not None and driver in self._settling
+
     @property
     def asked(self) -> WeakSet[Transaction]:
         """See above."""
@@ -50,17 +56,26 @@ class Guarded:
             self._asked = WeakSet()
         return self._asked
 
-    @property
-    def begun(self) -> WeakKeyDictionary[Any, Connection | None]:
-        """See above."""
-        if self._begun is None:
-            self._begun = WeakKeyDictionary()
-        return self._begun
+    def has_asked(self, transaction: Transaction | None) -> bool:
+        """Whether it is in `asked`."""
+        return self._asked is not None and transaction in self._asked
 
-    @property
-    def has_begun(self) -> bool:
-        """Whether there is anything in `begun`."""
-        return bool(self._begun)
+    def begun(self) -> list[tuple[Any, Connection | None]]:
+        """See above; what is no longer there has nothing open."""
+        if self._begun is None:
+            return []
+        begun = list(self._begun.items())
+        found = [(of(), None if its is None else its()) for of, its in begun]
+        return [(thing, connection) for thing, connection in found if thing is not None]
+
+    def begins(self, thing: object, connection: Connection | None = None) -> None:
+        """Add to `begun`."""
+        begun = self._begun
+        if begun is None:
+            begun = self._begun = {}
+        elif len(begun) > _MANY:
+            begun = self._begun = {of: its for of, its in list(begun.items()) if of() is not None}
+        begun[ref(thing)] = None if connection is None else ref(connection)
 
 
 # Tasks that a coroutine makes and `asyncio.to_thread` inherit it; a thread made by hand does not.

@@ -18,7 +18,7 @@ from emq_sql.effects.current import Guarded, here
 from emq_sql.effects.drivers import Driven
 from emq_sql.effects.refusing import ending, refusing
 from emq_sql.errors import CannotGuard
-from emq_sql.protocol import autocommit, guarding
+from emq_sql.protocol import guarding
 
 # psycopg 3 looks at the server's answer instead.
 _BEGIN_BY_THEIR_OWN_BOOKS = ("psycopg2", "asyncpg")
@@ -44,24 +44,24 @@ def _on_commit(connection: Connection) -> None:
     if guarded is None:
         return
     driven = Driven(connection)
-    if driven.driver in guarded.settling:
+    if guarded.is_settling(driven.driver):
         guarded.settling.discard(driven.driver)
         return
+    at_once = driven.takes_two and _is_last(connection)
     transaction = connection.get_transaction()
-    if transaction is not None:
+    if transaction is not None and not at_once:  # else no listener comes any more
         guarded.asked.add(transaction)
     if driven.has_nothing_to_commit:
         return
-    at_once = False
+    held = False
     with refusing(driven, guarded):
         owning.must_own(driven, guarded)
-        if guarded.ledgers.held_at(driven.address, driven.ask):
-            at_once = driven.takes_two and _is_last(connection)
-            if not at_once:
-                guarding.guard_commit(driven.ask, guarded.schema, guarded.lease)
-    if at_once:  # of the COMMIT that follows psycopg makes nothing
+        held = guarded.ledgers.held_at(driven.address, driven.ask)
+        if held and not at_once:
+            guarding.guard_commit(driven.ask, guarded.schema, guarded.lease)
+    if held and at_once:  # of the COMMIT that follows psycopg makes nothing
         with ending(driven, guarded):
-            autocommit.guard_and_commit(driven.ask, guarded.schema, guarded.lease)
+            guarding.guard_and_commit(driven.end_with, guarded.schema, guarded.lease)
 
 
 def _is_last(connection: Connection) -> bool:
@@ -95,7 +95,7 @@ def _after_statement(connection: Connection, *_: Any) -> None:
         return
     if connection.dialect.driver in _BEGIN_BY_THEIR_OWN_BOOKS:
         _begin_anew(connection)
-    if connection.get_transaction() not in guarded.asked:
+    if not guarded.has_asked(connection.get_transaction()):
         return
     driven = Driven(connection)
     with refusing(driven, guarded):

@@ -55,7 +55,7 @@ def begins(connection: Connection) -> None:
     guarded = here.get()
     info = connection.info
     if guarded is not None:
-        guarded.begun[connection] = None
+        guarded.begins(connection)
     if _OWNER in info:
         if not has_nothing_to_commit(connection.connection.driver_connection):
             return
@@ -108,9 +108,7 @@ def sweep(guarded: Guarded) -> None:
     what an asynchronous driver has open, since nobody is here to wait for it. `must_own` meets them
     later.
     """
-    if not guarded.has_begun:
-        return
-    begun = list(guarded.begun.items())
+    begun = guarded.begun()
     for thing, connection in begun:
         if not isinstance(thing, Connection):
             with suppress(Exception):
@@ -169,7 +167,7 @@ def _session_begins(session: Session, transaction: SessionTransaction) -> None:
     guarded = here.get()
     if guarded is not None:
         session.info[_OWNER] = guarded
-        guarded.begun[session] = None
+        guarded.begins(session)
     else:
         session.info.pop(_OWNER, None)
 
@@ -177,7 +175,7 @@ def _session_begins(session: Session, transaction: SessionTransaction) -> None:
 def _session_connects(session: Session, _: SessionTransaction, connection: Connection) -> None:
     guarded = here.get()
     if guarded is not None:
-        guarded.begun[session] = connection
+        guarded.begins(session, connection)
 
 
 def _resets(connection: Any, record: ConnectionPoolEntry, state: PoolResetState) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from emq_sql.job import Lease
-from emq_sql.protocol.guarding import Ask, state
+from emq_sql.protocol.guarding import Ask, in_text, state
 
 BEGIN_READING = "begin read only"
 COMMIT = "commit"
@@ -44,7 +44,7 @@ _COMMITS = "2D000"
 def guarded_with(schema: str, lease: Lease) -> str:
     """What makes of a statement before it, in the same text, a transaction with a guard."""
     # The statement may end in a comment. What is left open in it is an error, and no guard's.
-    return f"\n;{_guard(schema, 'guard_commit', lease)}"
+    return f"\n;{in_text(schema, 'guard_commit', lease)}"
 
 
 def begin(ask: Ask, lease: Lease) -> None:
@@ -54,13 +54,8 @@ def begin(ask: Ask, lease: Lease) -> None:
 
 def begin_held(ask: Ask, schema: str, lease: Lease) -> None:
     """A transaction whose guard comes first, if it can write anything. Raises as a guard does."""
-    guard = _guard(schema, "guard", lease).removeprefix("select ")
+    guard = in_text(schema, "guard", lease).removeprefix("select ")
     ask(_BEGIN.format(ms=_bound(lease)) + ";" + _HOLD.format(guard=guard))
-
-
-def guard_and_commit(ask: Ask, schema: str, lease: Lease) -> None:
-    """The guard and the COMMIT in one round trip: a guard that raises leaves the other undone."""
-    ask(f"{_guard(schema, 'guard_commit', lease)}; {COMMIT}")
 
 
 def is_of_guard(error: BaseException | None) -> bool:
@@ -89,11 +84,6 @@ def wants_no_transaction(error: BaseException | None) -> bool:
 def would_commit(error: BaseException | None) -> bool:
     """Whether it has run a COMMIT of a procedure's or a block's, where it could not."""
     return error is not None and state(error) == _COMMITS
-
-
-def _guard(schema: str, function: str, lease: Lease) -> str:
-    # A text of two statements has no parameters: an id and a number are written into it.
-    return f"select {schema}.{function}('{lease.id}'::uuid, {int(lease.fence)}::bigint)"
 
 
 def _bound(lease: Lease) -> int:

@@ -7,6 +7,7 @@ are the same, under SQLAlchemy or Django.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -110,6 +111,16 @@ def guard(ask: Ask, schema: str, lease: Lease) -> None:
 def guard_commit(ask: Ask, schema: str, lease: Lease) -> None:
     """The last statement before COMMIT: the same, if anything was written."""
     ask(f"select {schema}.guard_commit({_ID}, {_FENCE})", *_of(lease))
+
+
+def guard_and_commit(send: Callable[[str], object], schema: str, lease: Lease) -> None:
+    """The guard and the COMMIT in one round trip: a guard that raises leaves the other undone."""
+    send(f"{in_text(schema, 'guard_commit', lease)}; commit")
+
+
+def in_text(schema: str, function: str, lease: Lease) -> str:
+    """A guard that can stand in one text with other statements, and so has no parameters."""
+    return f"select {schema}.{function}('{lease.id}'::uuid, {int(lease.fence)}::bigint)"
 
 
 def outcome(ask: Ask, schema: str, lease: Lease) -> Outcome:

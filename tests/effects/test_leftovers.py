@@ -335,3 +335,19 @@ def test_after_a_transaction_was_ended_by_sql_what_follows_is_guarded_still(
 
     pool.session(scenario)
     assert run.written() == []
+
+
+def test_what_a_run_of_many_sessions_has_left_open_is_rolled_back_too(
+    run: Running, engine_on: Callable[..., Engine]
+) -> None:
+    engine = engine_on("psycopg", pool_size=2)
+    with Session(engine) as left:
+        write(left, 1)
+        for _ in range(250):  # more than a run keeps account of
+            with Session(engine) as session:
+                session.execute(READ)
+        run.effects.end(run.lease)
+        assert not left.in_transaction()
+        next_run(run)
+        left.commit()
+    assert run.written() == []

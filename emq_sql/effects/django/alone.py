@@ -70,7 +70,7 @@ def in_transaction(driven: Driven, guarded: Guarded, run: Do) -> Any:
         autocommit.begin(driven.ask, guarded.lease)
     answer = _begun(driven, guarded, run)
     with ending(driven, guarded):
-        autocommit.guard_and_commit(driven.ask, guarded.schema, guarded.lease)
+        guarding.guard_and_commit(driven.ask, guarded.schema, guarded.lease)
     return answer
 
 
