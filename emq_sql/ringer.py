@@ -15,7 +15,8 @@ from emq_sql.protocol.patience import Patience
 
 log = logging.getLogger("emq_sql.ringer")
 
-EVERY = 0.05  # seconds between two rings at least: what comes meanwhile goes with the next one
+EVERY = 0.05  # seconds between two rings on average: what comes meanwhile goes with the next one
+BURST = 10  # rings that may go out sooner, if there were few before: who adds a job now and then
 LINGER = 5.0  # seconds after which a thread with nothing to do ends; the next ring starts another
 AT_EXIT = 0.5  # seconds that the end of the process may wait for the last rings
 
@@ -28,8 +29,8 @@ _LONGEST_COMMIT = 30.0  # seconds after which it is rung for in any case: a hint
 class Ringer:
     """Calls `ring(queues)` for the queues that it is told of, in a thread of its own.
 
-    The first call comes at once, then at most one each EVERY seconds, and every queue told of is
-    rung for after it was told. Rings are hints: whatever goes wrong with one is logged at debug and
+    A call comes at once while there were few, then one each EVERY seconds, and every queue told of
+    is rung for after it was told. Rings are hints: whatever goes wrong with one is logged at debug and
     nobody else is told, since jobs are found by polling. Nothing here makes a caller wait.
     """
 
@@ -82,8 +83,13 @@ class Ringer:
             self._thread = thread
 
     def _run(self) -> None:
+        allowed, since = float(BURST), monotonic()
         while queues := self._next():
-            pause = EVERY if self._rung(queues) else min(self._patience.pause(), _LONGEST_PAUSE)
+            now = monotonic()
+            allowed, since = min(allowed + (now - since) / EVERY, BURST) - 1, now
+            pause = max(1 - allowed, 0.0) * EVERY
+            if not self._rung(queues):
+                pause = max(pause, min(self._patience.pause(), _LONGEST_PAUSE))
             with self._changed:
                 self._ringing = False
                 self._changed.notify_all()
