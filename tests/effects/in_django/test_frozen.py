@@ -29,13 +29,17 @@ def test_a_row_that_a_frozen_process_has_updated_can_be_had(
     arguments = [db.dsn, str(held.id), str(held.fence), binding]
     with subprocess.Popen([*program, *arguments], stderr=subprocess.PIPE, text=True) as process:
         _, status = os.waitpid(process.pid, os.WUNTRACED)
-        assert os.WIFSTOPPED(status), process.communicate()
+        assert os.WIFSTOPPED(status), process.stderr and process.stderr.read()
         try:
             # Waits for the row: for nothing, or for the bound.
             room.ledger.run("update note set text = 'of the next one'")
         finally:
             process.send_signal(signal.SIGCONT)
-        _, said = process.communicate()
+        try:
+            _, said = process.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
     assert room.notes() == ["of the next one"]
     # One text is done by the server alone; where there were three, what was begun is gone.
     assert (process.returncode == 0) is (binding == "client"), said
