@@ -14,7 +14,7 @@ from bench.compare.servers import DURABLE
 SERVER = DURABLE | {"max_connections": 120, "wal_keep_size": "3GB"}
 
 # Options of `emq worker`: for handlers that return at once, for such as wait, and none.
-NOOP_WORKER: tuple[str, ...] = ("--concurrency", "4", "--prefetch", "500")
+NOOP_WORKER: tuple[str, ...] = ("--concurrency", "1", "--prefetch", "4000")
 WAITING_WORKER: tuple[str, ...] = ("--concurrency", "16", "--prefetch", "100")
 PLAIN_WORKER: tuple[str, ...] = ()
 

@@ -30,8 +30,8 @@ class Ringer:
     """Calls `ring(queues)` for the queues that it is told of, in a thread of its own.
 
     A call comes at once while there were few, then one each EVERY seconds, and every queue told of
-    is rung for after it was told. Rings are hints: whatever goes wrong with one is logged at debug and
-    nobody else is told, since jobs are found by polling. Nothing here makes a caller wait.
+    is rung for after it was told. Rings are hints: whatever goes wrong with one is logged at debug
+    and nobody else is told, since jobs are found by polling. Nothing here makes a caller wait.
     """
 
     def __init__(self, ring: Callable[[list[str]], object]) -> None:

@@ -37,9 +37,11 @@ def install() -> None:
 
     It may be called again, before each run: that costs next to nothing.
     """
+    if len(_listened_to) == len(_ALL):
+        return
     orm = sys.modules.get("sqlalchemy.orm")
     made = getattr(orm, "Session", None)  # an import that is under way has none yet
-    for kind, listeners in ((Pool, _OF_POOLS), (made, _OF_SESSIONS)):
+    for kind, listeners in zip((Pool, made), _ALL, strict=True):
         if kind is None or kind in _listened_to:
             continue
         for name, listener in listeners.items():
@@ -207,3 +209,4 @@ _OF_SESSIONS: dict[str, Callable[..., None]] = {
     "after_transaction_create": _session_begins,
     "after_begin": _session_connects,
 }
+_ALL = (_OF_POOLS, _OF_SESSIONS)

@@ -51,11 +51,17 @@ class _Out:
 class RunningSql:
     """What one run has out. Every method may be called from any thread; only `stop` may wait."""
 
+    __slots__ = ("_lease", "_lock", "_out", "_over")
+
     def __init__(self, lease: Lease) -> None:
-        self._name = f"job {lease.id} (attempt {lease.attempts})"
+        self._lease = lease
         self._lock = threading.Lock()
         self._out: list[_Out] = []
         self._over = False
+
+    @property
+    def _name(self) -> str:
+        return f"job {self._lease.id} (attempt {self._lease.attempts})"
 
     def takes(self, driver: Any, how: str) -> _Out | None:
         """A connection was checked out in the run's context; None when the run is over."""

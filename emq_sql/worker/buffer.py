@@ -80,11 +80,10 @@ class Buffer:
         if not self._line:
             return
         with self._lock:
-            begun = False
-            while self._line and self._inner.occupied < self._inner.slots:
+            begins = min(self._inner.slots - self._inner.occupied, len(self._line))
+            for _ in range(begins):
                 self._inner.submit(self._line.popleft())
-                begun = True
-            if begun:
+            if begins > 0:
                 self._stuck_since = monotonic() if self._line else None
 
     def take_waiting(self) -> list[Entry]:

@@ -98,8 +98,7 @@ class Held:
     @property
     def last_chance(self) -> Entry | None:
         """The job of which the end of this worker would make a dead letter, while it is held."""
-        with self._lock:
-            return self._last_chance
+        return self._last_chance  # one read, with each job: it waits for nobody
 
     @property
     def last_chance_begun(self) -> float | None:

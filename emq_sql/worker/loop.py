@@ -63,6 +63,8 @@ class EventLoop:
     @property
     def occupied(self) -> int:
         """Slots in use or spoken for; after `close`, what has not ended."""
+        if self._home is None and not self._runs:  # as in most workers
+            return int(self._unended)
         with self._lock:
             return len(self._runs) or int(self._unended)
 

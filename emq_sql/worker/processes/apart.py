@@ -35,6 +35,11 @@ class Apart(Processes):
         self._starting = threading.Lock()
         self._started = False
 
+    @property
+    def occupied(self) -> int:
+        """Slots in use or spoken for."""
+        return super().occupied if self._started else 0  # asked with each job, and hardly ever used
+
     def start(self) -> None:
         """Nothing yet."""
 
@@ -43,7 +48,7 @@ class Apart(Processes):
         with self._starting:
             if not self._started:
                 super().start()
-                self._started = True
+            self._started = True
         super().submit(entry)
 
     def stops(self, entry: Entry, ending: Ending | None) -> bool:
