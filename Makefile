@@ -30,7 +30,7 @@ export PIP_ROOT_USER_ACTION := ignore
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test test-fast test-15 test-cron test-matrix lint format attack faults deploys children \
-        poison reap export frozen cuts lab mutants bench bench-plots bench-pinned bench-idle bench-history bench-guard bench-compare bench-limits dump wheel clean distclean
+        poison reap export frozen cuts lab mutants bench bench-plots bench-pinned bench-idle bench-history bench-guard bench-compare bench-limits bench-anatomy dump wheel clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -132,6 +132,9 @@ bench-guard: $(VENV)/.ready-to-test ## What the guard costs a job with one trans
 
 bench-compare: $(VENV)/.ready-to-test ## Beside other queues, an hour at most; goes on where it was ended
 	$(BIN)/python -m bench.compare $(COMPARE_ARGS)
+
+bench-anatomy: $(VENV)/.ready-to-test ## Where the time of a job goes that does nothing
+	$(BIN)/python -m bench.anatomy $(BENCH_ARGS)
 
 bench-limits: $(VENV)/.ready-to-test ## What the machine and a bare server allow at most
 	$(BIN)/python -m bench.limits $(BENCH_ARGS)

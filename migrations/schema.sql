@@ -1936,7 +1936,12 @@ begin
       return 'settled';
     end if;
   end if;
-  perform emq.bound(v_lease_ms, true);
+  -- As bound does, nearly always, without the call of another function.
+  if current_setting('transaction_timeout', true) = '0' then
+    perform set_config('transaction_timeout', greatest(v_lease_ms, 10000)::text, true);
+  else
+    perform emq.bound(v_lease_ms, true);
+  end if;
   return 'guarded';
 end $$;
 

@@ -53,15 +53,19 @@ def _on_commit(connection: Connection) -> None:
         guarded.asked.add(transaction)
     if driven.has_nothing_to_commit:
         return
-    held = False
-    with refusing(driven, guarded):
-        owning.must_own(driven, guarded)
-        held = guarded.ledgers.held_at(driven.address, driven.ask)
-        if held and not at_once:
-            guarding.guard_commit(driven.ask, guarded.schema, guarded.lease)
-    if held and at_once:  # of the COMMIT that follows psycopg makes nothing
-        with ending(driven, guarded):
-            guarding.guard_and_commit(driven.end_with, guarded.schema, guarded.lease)
+    # Nearly always nothing has to be asked to know that it is this run's, in the ledger's database.
+    owned = owning.owns(driven, guarded)
+    if not (owned and at_once and guarded.ledgers.is_known(driven.address)):
+        held = False
+        with refusing(driven, guarded):
+            owning.must_own(driven, guarded)
+            held = guarded.ledgers.held_at(driven.address, driven.ask)
+            if held and not at_once:
+                guarding.guard_commit(driven.ask, guarded.schema, guarded.lease)
+        if not (held and at_once):
+            return
+    with ending(driven, guarded):  # of the COMMIT that follows psycopg makes nothing
+        guarding.guard_and_commit(driven.end_with, guarded.schema, guarded.lease)
 
 
 def _is_last(connection: Connection) -> bool:

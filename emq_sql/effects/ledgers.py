@@ -47,6 +47,11 @@ class Ledgers:
             return False
         return ours
 
+    def is_known(self, address: Hashable) -> bool:
+        """Whether it is the ledger's database, and `held_at` need not ask."""
+        known = self._known.get(address)
+        return known is not None and known[0] and monotonic() < known[1]
+
     def leads_home(self, address: Hashable, ask: Ask) -> bool:
         """Whether it is the ledger's database, whatever the role may do there."""
         known = self._known.get(address)

@@ -120,7 +120,7 @@ def guard_and_commit(send: Callable[[str], object], schema: str, lease: Lease) -
 
 def in_text(schema: str, function: str, lease: Lease) -> str:
     """A guard that can stand in one text with other statements, and so has no parameters."""
-    return f"select {schema}.{function}('{lease.id}'::uuid, {int(lease.fence)}::bigint)"
+    return f"select {schema}.{function}('{lease.id.hex}'::uuid, {int(lease.fence)}::bigint)"
 
 
 def outcome(ask: Ask, schema: str, lease: Lease) -> Outcome:

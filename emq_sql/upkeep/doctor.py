@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 
 from emq_sql.protocol import operating, reading, steps
-from emq_sql.upkeep import reaping
+from emq_sql.upkeep import reaping, vacuum
 from emq_sql.upkeep.finding import Finding, allowed
 
 _OLDEST, _NEWEST = 15, 18
@@ -31,6 +31,7 @@ def examine(
         findings.append(_ledger(conn, schema))
         findings += allowed("places", lambda: [_places(conn, schema)])
         findings += allowed("archive", lambda: _archive(conn, schema))
+        findings += allowed("vacuum", lambda: vacuum.examine(conn, schema))
         findings += allowed("home", lambda: [_home(conn, schema)])
         findings += allowed(
             "last reap", lambda: reaping.examine(conn, schema, cron_dsn, reap_interval)

@@ -141,8 +141,15 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "commit_unbounded",
-        COMMIT + "test_what_is_left_after_a_guarded_commit_is_bounded_as_a_whole",
-        "guard_commit", "perform emq.bound(v_lease_ms, true);", "null;",
+        COMMIT + "test_what_is_left_after_a_guarded_commit_is_bounded_as_a_whole[30 s-30s]",
+        "guard_commit",
+        "perform set_config('transaction_timeout', greatest(v_lease_ms, 10000)::text, true);",
+        "null;",
+    ),
+    mutant(
+        "commit_bounded_without_floor",
+        COMMIT + "test_what_is_left_after_a_guarded_commit_is_bounded_as_a_whole[1 s-10s]",
+        "guard_commit", "greatest(v_lease_ms, 10000)", "v_lease_ms",
     ),
     mutant(
         "given_back_is_superseded",
