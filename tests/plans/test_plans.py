@@ -97,7 +97,7 @@ def reap(ledger: Ledger) -> None:
 
 
 def promote(ledger: Ledger) -> None:
-    ledger.add(delay="1 ms")
+    ledger.add(delay="50 ms")
     ledger.until(lambda: ledger.promote() == 1, "the delay is over")
 
 

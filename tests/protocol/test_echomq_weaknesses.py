@@ -150,7 +150,7 @@ def test_a_recovered_job_keeps_its_level_and_goes_before_fresh_ones(ledger: Ledg
 def test_a_retried_or_promoted_job_does_not_jump_the_line(ledger: Ledger) -> None:
     """14: an old id was served first, whatever it had waited for."""
     retried = ledger.start()
-    promoted = ledger.add_one(delay="1 ms")
+    promoted = ledger.add_one(delay="50 ms")
     fresh = ledger.add_one()
     ledger.retry(retried)
     ledger.until(lambda: ledger.promote() == 1, "the delay is over")
@@ -227,7 +227,7 @@ def test_every_way_back_leads_into_the_line_that_is_claimed(ledger: Ledger) -> N
     assert ledger.operate("replay", replayed.id) == "done"
     ledger.expire(reaped)
     assert ledger.reap() == (1, 0, 0)
-    ids.append(ledger.add_one(delay="1 ms"))
+    ids.append(ledger.add_one(delay="50 ms"))
     ledger.until(lambda: ledger.promote() == 1, "the delay is over")
     ids.append(ledger.add_one())
     assert {held.id for held in ledger.claim(9)} == set(ids)

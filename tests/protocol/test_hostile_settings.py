@@ -26,10 +26,10 @@ select c.relname from pg_class c
 
 def recovers(ledger: Ledger) -> None:
     """A due job is promoted, an expired lease is reaped, and both end as completed."""
-    later = ledger.add_one("later", delay="1 ms")
+    later = ledger.add_one("later", delay="50 ms")
     held = ledger.abandoned()
     ledger.wait(
-        "clock_timestamp() > enqueued_at + interval '1 ms' from emq.job where id = %s", later
+        "clock_timestamp() > enqueued_at + interval '50 ms' from emq.job where id = %s", later
     )
     assert ledger.claimed(7)
     assert ledger.maintain()

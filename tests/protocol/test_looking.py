@@ -45,7 +45,7 @@ def jobs(ledger: Ledger) -> dict[str, UUID]:
     done = ledger.start()
     ledger.complete(done)
     active = ledger.start()
-    overdue = ledger.add_one(delay="1 ms")
+    overdue = ledger.add_one(delay="50 ms")
     ledger.wait("exists (select from emq.scheduled where run_at < clock_timestamp())")
     return {"dead": dead, "done": done.id, "active": active.id, "overdue": overdue}
 

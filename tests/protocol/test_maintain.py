@@ -9,7 +9,7 @@ NEWEST = "from emq.settled order by n desc limit 1"
 
 def test_a_pass_promotes_and_reaps(ledger: Ledger) -> None:
     held = ledger.abandoned()
-    later = ledger.add_one(delay="1 ms")
+    later = ledger.add_one(delay="50 ms")
     ledger.wait("not exists (select from emq.scheduled where run_at > clock_timestamp())")
     assert ledger.row("select * from emq.maintain()") == (True, 1, 1, 0)
     assert ledger.place(held.id) == ledger.place(later) == "pending"
@@ -69,7 +69,7 @@ def test_a_clock_that_was_set_back_makes_the_floors_start_afresh(ledger: Ledger)
     )
     held = ledger.abandoned(nonce=5)
     assert [one.id for one in ledger.claimed(5)] == [held.id]
-    later = ledger.add_one(delay="1 ms")
+    later = ledger.add_one(delay="50 ms")
     ledger.wait("not exists (select from emq.scheduled where run_at > clock_timestamp())")
     assert ledger.reap() == (1, 0, 0)
     assert ledger.promote() == 1
@@ -84,7 +84,7 @@ def test_what_lies_below_a_floor_is_found_again_within_ten_minutes(ledger: Ledge
     The clock of the server cannot be moved here, so the floors are, and the last pass backwards.
     """
     held = ledger.abandoned()
-    later = ledger.add_one(delay="1 ms")
+    later = ledger.add_one(delay="50 ms")
     ledger.wait("not exists (select from emq.scheduled where run_at > clock_timestamp())")
     ledger.run(
         "insert into emq.settled (w, t, reap_from, promote_from, cand_w, cand_t)"

@@ -61,7 +61,7 @@ def test_a_paused_queue_still_takes_jobs_reaps_and_promotes(ledger: Ledger) -> N
     held = ledger.abandoned()
     ledger.rows("select emq.pause('default')")
     ledger.add()
-    waiting = ledger.add_one(delay="1 ms")
+    waiting = ledger.add_one(delay="50 ms")
     assert ledger.reap() == (1, 0, 0)
     ledger.until(lambda: ledger.promote() == 1, "the delay is over")
     assert ledger.place(held.id) == ledger.place(waiting) == "pending"

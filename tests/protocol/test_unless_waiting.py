@@ -67,7 +67,7 @@ def test_the_one_that_waits_begins_only_after_the_asking_transaction(
 ) -> None:
     """Or its run would not see what that has written, and nobody would run for it."""
     id = ledger.add_one()
-    scheduled = ledger.add_one("slow", delay="1 ms")
+    scheduled = ledger.add_one("slow", delay="50 ms")
     assert ask(other) == (id, "duplicate")
     assert ask(other, queue="slow") == (scheduled, "duplicate")
     assert ledger.claim() == []
