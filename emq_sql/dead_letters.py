@@ -14,7 +14,8 @@ import psycopg
 from emq_sql.errors import BadSetting, EmqError
 from emq_sql.job import Answer
 from emq_sql.protocol import bell, dead
-from emq_sql.protocol.dead import Discarded, Filter, ReplayAnswer, ReplayCount, Replayed, Row
+from emq_sql.protocol.dead import Discarded, Filter, ReplayAnswer, ReplayCount, Replayed
+from emq_sql.protocol.rows import Row
 from emq_sql.rules import dead_filter, ids
 from emq_sql.rules.dead_filter import DeadFilter
 

@@ -14,6 +14,7 @@ from emq_sql.cli.output import cell, show, show_one, table
 from emq_sql.errors import BadJobId, Refused
 from emq_sql.protocol import reading
 from emq_sql.protocol.bounded import BoundedConnection
+from emq_sql.protocol.rows import Row
 from emq_sql.rules import ids, names
 from emq_sql.rules.durations import duration
 
@@ -94,7 +95,7 @@ def job(dsn: str | None, schema: str, as_json: bool, payload: bool, job_id: str)
             click.echo("\n" + "\n".join(table(story, STORY)))
 
 
-def _story(conn: BoundedConnection, schema: str, job: UUID) -> list[reading.Row] | None:
+def _story(conn: BoundedConnection, schema: str, job: UUID) -> list[Row] | None:
     try:
         return reading.story(conn, schema, job)
     except Refused as error:

@@ -18,9 +18,9 @@ from psycopg.rows import dict_row
 
 from emq_sql.errors import TookTooLong
 from emq_sql.protocol.adapt import cursor, legible
+from emq_sql.protocol.rows import Row, read
 from emq_sql.protocol.troubles import named
 
-Row = dict[str, Any]
 Status = Literal["completed", "cancelled", "discarded"]
 
 TIMEOUT = timedelta(seconds=10)
@@ -76,8 +76,7 @@ def as_of(
 
 def days(conn: psycopg.Connection[Any], schema: str) -> list[Row]:
     """The days that are kept, oldest first: rows (estimated), bytes, what becomes of them."""
-    with named(), legible(psycopg.Cursor(conn, row_factory=dict_row)) as c:
-        return c.execute(f"select * from {schema}.kept_days()".encode()).fetchall()
+    return read(conn, f"select * from {schema}.kept_days()")
 
 
 def _asked(

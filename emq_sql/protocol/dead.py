@@ -14,14 +14,12 @@ from typing import Any, Literal
 from uuid import UUID
 
 import psycopg
-from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
 from emq_sql.job import Answer
-from emq_sql.protocol.adapt import cursor, legible, naming
-from emq_sql.protocol.troubles import named
+from emq_sql.protocol.adapt import cursor, naming
+from emq_sql.protocol.rows import Row, read
 
-Row = dict[str, Any]
 Filter = Mapping[str, Any]
 Place = dict[str, Any]  # the last letter looked at: opaque, to be given back
 ReplayAnswer = Literal["done", "busy", "lost", "never", "too old"]
@@ -87,7 +85,7 @@ def listed(
     """Dead letters, newest first; those that follow the row `after`."""
     query = f"select * from {schema}.dead_list(%s, %s, %s)"
     place = None if after is None else {name: str(after[name]) for name in ("died_at", "id")}
-    return _rows(conn, query, [Jsonb(dict(chosen)), limit, _jsonb(place)])
+    return read(conn, query, [Jsonb(dict(chosen)), limit, _jsonb(place)])
 
 
 def groups(
@@ -95,19 +93,19 @@ def groups(
 ) -> list[Row]:
     """Those that died of the same in one row, the largest group first."""
     query = f"select * from {schema}.dead_groups(%s, %s)"
-    return _rows(conn, query, [Jsonb(dict(chosen)), limit])
+    return read(conn, query, [Jsonb(dict(chosen)), limit])
 
 
 def letter(conn: psycopg.Connection[Any], schema: str, job: UUID) -> Row | None:
     """One dead letter, its error whole; None when the job is not dead."""
-    rows = _rows(conn, f"select * from {schema}.dead_letter(%s)", [job])
+    rows = read(conn, f"select * from {schema}.dead_letter(%s)", [job])
     return rows[0] if rows else None
 
 
 def replay_count(conn: psycopg.Connection[Any], schema: str, chosen: Filter) -> ReplayCount:
     """What a replay would do; nothing is done."""
     query = f"select at, replay, permanent, never, too_old from {schema}.replay_count(%s)"
-    (row,) = _rows(conn, query, [Jsonb(dict(chosen))])
+    (row,) = read(conn, query, [Jsonb(dict(chosen))])
     return ReplayCount(**row)
 
 
@@ -164,8 +162,3 @@ def _row(conn: psycopg.Connection[Any], query: str, params: list[Any]) -> tuple[
         row = c.execute(query.encode(), params).fetchone()
     assert row is not None
     return row
-
-
-def _rows(conn: psycopg.Connection[Any], query: str, params: list[Any]) -> list[Row]:
-    with named(), legible(psycopg.Cursor(conn, row_factory=dict_row)) as c:
-        return c.execute(query.encode(), params).fetchall()

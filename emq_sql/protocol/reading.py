@@ -8,19 +8,15 @@ from typing import Any
 from uuid import UUID
 
 import psycopg
-from psycopg.rows import dict_row
 
-from emq_sql.protocol.adapt import legible
-from emq_sql.protocol.troubles import named
-
-Row = dict[str, Any]
+from emq_sql.protocol.rows import Row, read
 
 
 def ledger(
     conn: psycopg.Connection[Any], schema: str, queue: str | None = None, limit: int = 1000
 ) -> list[Row]:
     """The in-flight list, nearest deadline first."""
-    return _rows(
+    return read(
         conn,
         f"select * from {schema}.ledger where (%s::text is null or queue = %s)"
         " order by lease_deadline limit %s",
@@ -31,17 +27,17 @@ def ledger(
 def held_by(conn: psycopg.Connection[Any], schema: str, worker: str) -> int:
     """How many jobs this worker holds."""
     query = f"select count(*) as n from {schema}.ledger where worker = %s"
-    return int(_rows(conn, query, [worker])[0]["n"])
+    return int(read(conn, query, [worker])[0]["n"])
 
 
 def depth(conn: psycopg.Connection[Any], schema: str) -> list[Row]:
     """Each queue that has settings or live jobs, with its counts and the age of its oldest."""
-    return _rows(conn, f"select * from {schema}.depth order by queue", [])
+    return read(conn, f"select * from {schema}.depth order by queue", [])
 
 
 def place(conn: psycopg.Connection[Any], schema: str, job: UUID) -> Row | None:
     """Where a job is now, or None when the id is not known."""
-    return _first(_rows(conn, f"select * from {schema}.place(%s)", [job]))
+    return _first(read(conn, f"select * from {schema}.place(%s)", [job]))
 
 
 def refused_since(
@@ -49,33 +45,33 @@ def refused_since(
 ) -> set[UUID]:
     """Those of these jobs of which a call was refused at or after that instant of the server."""
     query = f"select distinct id from {schema}.refusal where id = any(%s) and at >= %s"
-    return {row["id"] for row in _rows(conn, query, [list(jobs), since])}
+    return {row["id"] for row in read(conn, query, [list(jobs), since])}
 
 
 def story(conn: psycopg.Connection[Any], schema: str, job: UUID) -> list[Row]:
     """What happened to a job, in order of time."""
-    return _rows(conn, f"select * from {schema}.story(%s)", [job])
+    return read(conn, f"select * from {schema}.story(%s)", [job])
 
 
 def envelope(conn: psycopg.Connection[Any], schema: str, job: UUID) -> Row | None:
     """A job as it was enqueued, payload and all."""
-    return _first(_rows(conn, f"select * from {schema}.envelope(%s)", [job]))
+    return _first(read(conn, f"select * from {schema}.envelope(%s)", [job]))
 
 
 def result(conn: psycopg.Connection[Any], schema: str, job: UUID) -> Row | None:
     """When a job completed and with which result; None when it has not (or is retired)."""
-    return _first(_rows(conn, f"select * from {schema}.result(%s)", [job]))
+    return _first(read(conn, f"select * from {schema}.result(%s)", [job]))
 
 
 def meta(conn: psycopg.Connection[Any], schema: str) -> Row:
     """The ledger's version, id and environment tag."""
-    return _rows(conn, f"select * from {schema}.meta", [])[0]
+    return read(conn, f"select * from {schema}.meta", [])[0]
 
 
 def last_reap(conn: psycopg.Connection[Any], schema: str) -> Row | None:
     """The newest row of the reap log, with its age in seconds by the server's clock."""
     return _first(
-        _rows(
+        read(
             conn,
             f"select *, extract(epoch from clock_timestamp() - at)::float8 as age_seconds"
             f" from {schema}.reap_log order by at desc limit 1",
@@ -90,14 +86,14 @@ def stuck(conn: psycopg.Connection[Any], schema: str, older: timedelta) -> int:
         f"select count(*) as n from {schema}.ledger"
         " where lease_deadline < clock_timestamp() - %s::interval"
     )
-    return int(_rows(conn, query, [older])[0]["n"])
+    return int(read(conn, query, [older])[0]["n"])
 
 
 def retention(conn: psycopg.Connection[Any], schema: str) -> Row:
     """How the archive's days are let go: `overdue` of them ended longer ago than all retentions and
     another day, and are here; `strays` says whether there are rows in none of them.
     """
-    return _rows(
+    return read(
         conn,
         "select count(*) filter (where goes_at <= clock_timestamp() - interval '1 day') as overdue,"
         f" coalesce(bool_or(day is null), false) as strays from {schema}.kept_days()",
@@ -107,7 +103,7 @@ def retention(conn: psycopg.Connection[Any], schema: str) -> Row:
 
 def workers(conn: psycopg.Connection[Any], schema: str) -> list[Row]:
     """The workers that showed themselves, with the seconds since they were last seen."""
-    return _rows(
+    return read(
         conn,
         f"select *, extract(epoch from clock_timestamp() - seen_at)::float8 as seen_seconds"
         f" from {schema}.worker order by name",
@@ -117,12 +113,12 @@ def workers(conn: psycopg.Connection[Any], schema: str) -> list[Row]:
 
 def misplaced(conn: psycopg.Connection[Any], schema: str) -> list[Row]:
     """Jobs that are not in exactly one place: always none."""
-    return _rows(conn, f"select * from {schema}.misplaced", [])
+    return read(conn, f"select * from {schema}.misplaced", [])
 
 
 def server(conn: psycopg.Connection[Any]) -> Row:
     """Facts of the server and this session: version, clock, recovery, default isolation."""
-    return _rows(
+    return read(
         conn,
         "select current_setting('server_version') as version,"
         " current_setting('server_version_num')::int as version_num,"
@@ -132,11 +128,6 @@ def server(conn: psycopg.Connection[Any]) -> Row:
         " current_setting('server_encoding') as encoding",
         [],
     )[0]
-
-
-def _rows(conn: psycopg.Connection[Any], query: str, params: list[Any]) -> list[Row]:
-    with named(), legible(psycopg.Cursor(conn, row_factory=dict_row)) as c:
-        return c.execute(query.encode(), params).fetchall()
 
 
 def _first(rows: list[Row]) -> Row | None:

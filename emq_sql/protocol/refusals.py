@@ -7,12 +7,8 @@ from typing import Any
 from uuid import UUID
 
 import psycopg
-from psycopg.rows import dict_row
 
-from emq_sql.protocol.adapt import legible
-from emq_sql.protocol.troubles import named
-
-Row = dict[str, Any]
+from emq_sql.protocol.rows import Row, read
 
 _LISTED = """
 select r.at, r.id, r.task, r.queue, r.attempts, r.worker, r.verb,
@@ -94,5 +90,4 @@ def _rows(
     said = " and ".join(text for text, value in conditions.items() if value is not None)
     query = query.format(schema=schema, conditions=said or "true")
     params = {"job": job, "task": task, "since": since, "limit": limit}
-    with named(), legible(psycopg.Cursor(conn, row_factory=dict_row)) as c:
-        return c.execute(query.encode(), params).fetchall()
+    return read(conn, query, params)

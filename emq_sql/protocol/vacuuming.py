@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import psycopg
-from psycopg.rows import dict_row
 
-from emq_sql.protocol.adapt import legible
-from emq_sql.protocol.troubles import named
+from emq_sql.protocol.rows import Row, read
 
 HOT = ("active", "pending", "scheduled")
 
@@ -43,16 +41,11 @@ select h.* from (
 """
 
 
-def tables(conn: psycopg.Connection[Any], schema: str) -> list[dict[str, Any]]:
+def tables(conn: psycopg.Connection[Any], schema: str) -> list[Row]:
     """The hot tables: live and dead rows as last counted, and seconds since the last vacuum."""
-    return _rows(conn, _TABLES, [schema, list(HOT)])
+    return read(conn, _TABLES, [schema, list(HOT)])
 
 
-def holders(conn: psycopg.Connection[Any]) -> list[dict[str, Any]]:
+def holders(conn: psycopg.Connection[Any]) -> list[Row]:
     """Who keeps dead rows from vacuum now, the oldest first; `seconds` is None when not known."""
-    return _rows(conn, _HOLDERS, [])
-
-
-def _rows(conn: psycopg.Connection[Any], query: str, params: list[Any]) -> list[dict[str, Any]]:
-    with named(), legible(psycopg.Cursor(conn, row_factory=dict_row)) as c:
-        return c.execute(query.encode(), params or None).fetchall()
+    return read(conn, _HOLDERS)
