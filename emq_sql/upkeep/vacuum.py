@@ -18,11 +18,12 @@ FAR = 1_000_000  # transactions, where nobody knows the seconds
 def examine(conn: psycopg.Connection[Any], schema: str) -> Iterator[Finding]:
     """`vacuum` and `oldest snapshot`. Neither slows claims down: what grows is the disk."""
     held = vacuuming.holders(conn)
-    yield _tables(vacuuming.tables(conn, schema), held[0] if held else None)
-    yield _snapshot(held)
+    old = next((one for one in held if _is_old(one)), None)
+    yield _tables(vacuuming.tables(conn, schema), held_up=old is not None)
+    yield _snapshot(old or next(iter(held), None), old=old is not None)
 
 
-def _tables(tables: list[dict[str, Any]], oldest: dict[str, Any] | None) -> Finding:
+def _tables(tables: list[dict[str, Any]], *, held_up: bool) -> Finding:
     found = "; ".join(
         f"{t['name']}: {t['dead']} dead of {t['dead'] + t['live']} rows,"
         f" {_ago(t['seconds'])}" for t in tables
@@ -30,23 +31,22 @@ def _tables(tables: list[dict[str, Any]], oldest: dict[str, Any] | None) -> Find
     many = any(t["dead"] > max(MANY_DEAD, t["live"]) for t in tables)
     if not many:
         return Finding("vacuum", "ok", found)
-    advice = "See oldest snapshot." if oldest is not None and _is_old(oldest) else (
+    advice = "See oldest snapshot." if held_up else (
         "Autovacuum does not come: is it on, and has it workers left (autovacuum_max_workers)?"
         " VACUUM the tables by hand meanwhile."
     )  # fmt: skip
     return Finding("vacuum", "warn", found, advice)
 
 
-def _snapshot(held: list[dict[str, Any]]) -> Finding:
-    if not held:
+def _snapshot(oldest: dict[str, Any] | None, *, old: bool) -> Finding:
+    if oldest is None:
         return Finding("oldest snapshot", "ok", "none but this one")
-    oldest = next((one for one in held if _is_old(one)), held[0])
     since = f"for {oldest['seconds']:.0f} s" if oldest["seconds"] is not None else (
         f"for {oldest['transactions']} transactions"
     )  # fmt: skip
     owner = f" of {oldest['role']}" if oldest["role"] else ""
     found = f"{oldest['kind']} {oldest['name']} ({oldest['what']}{owner}), {since}"
-    if not _is_old(oldest):
+    if not old:
         return Finding("oldest snapshot", "ok", found)
     ends = {
         "session": f"select pg_terminate_backend({oldest['name']}) ends it.",
