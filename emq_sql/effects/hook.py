@@ -54,8 +54,8 @@ def _on_commit(connection: Connection) -> None:
     if driven.has_nothing_to_commit:
         return
     # Nearly always nothing has to be asked to know that it is this run's, in the ledger's database.
-    owned = owning.owns(driven, guarded)
-    if not (owned and at_once and guarded.ledgers.is_known(driven.address)):
+    known = owning.owns(driven, guarded) and guarded.ledgers.is_known(driven.address)
+    if not (known and at_once):
         held = False
         with refusing(driven, guarded):
             owning.must_own(driven, guarded)

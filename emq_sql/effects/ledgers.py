@@ -37,9 +37,8 @@ class Ledgers:
         there (any more). A transaction that wrote nothing passes, unless each of its statements
         commits by itself.
         """
-        known = self._known.get(address)
-        if known is not None and monotonic() < known[1]:
-            return known[0]
+        if (known := self._found(address)) is not None:
+            return known
         sight, ours = self._seen(address, ask)
         if ours and sight.standing != "open":
             if sight.wrote or autocommit:
@@ -49,15 +48,17 @@ class Ledgers:
 
     def is_known(self, address: Hashable) -> bool:
         """Whether it is the ledger's database, and `held_at` need not ask."""
-        known = self._known.get(address)
-        return known is not None and known[0] and monotonic() < known[1]
+        return bool(self._found(address))
 
     def leads_home(self, address: Hashable, ask: Ask) -> bool:
         """Whether it is the ledger's database, whatever the role may do there."""
+        known = self._found(address)
+        return self._seen(address, ask)[1] if known is None else known
+
+    def _found(self, address: Hashable) -> bool | None:
+        """What was found out within the last minute."""
         known = self._known.get(address)
-        if known is not None and monotonic() < known[1]:
-            return known[0]
-        return self._seen(address, ask)[1]
+        return known[0] if known is not None and monotonic() < known[1] else None
 
     def _seen(self, address: Hashable, ask: Ask) -> tuple[Sight, bool]:
         sight = guarding.look(ask, self._schema)
