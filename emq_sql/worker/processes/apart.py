@@ -48,7 +48,7 @@ class Apart(Processes):
         with self._starting:
             if not self._started:
                 super().start()
-            self._started = True
+                self._started = True
         super().submit(entry)
 
     def stops(self, entry: Entry, ending: Ending | None) -> bool:
