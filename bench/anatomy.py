@@ -9,12 +9,10 @@ that adds to what it measures, so its sum is more than the server's CPU of the o
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -30,10 +28,9 @@ from emq_sql.protocol import steps
 from emq_sql.worker.settings import WorkerSettings
 from emq_sql.worker.worker import Worker
 
-RESULTS = Path(__file__).parent / "results"
 _LEAST_US = 0.05  # of a job; functions below that are left out
 _FUNCTIONS = """
-select funcname, calls, self_time from pg_stat_user_functions where schemaname = 'emq'
+select funcname, self_time from pg_stat_user_functions where schemaname = 'emq'
 """
 
 
@@ -78,7 +75,7 @@ def functions(server: Server, emq: EMQ, given: argparse.Namespace) -> dict[str, 
         rows = conn.execute(_FUNCTIONS).fetchall()
         conn.execute("alter system reset track_functions")
         conn.execute("select pg_reload_conf()")
-    found = {name: own * 1000 / given.jobs for name, _, own in rows}
+    found = {name: own * 1000 / given.jobs for name, own in rows}
     return {name: us for name, us in found.items() if us >= _LEAST_US and "enqueue" not in name}
 
 
@@ -107,9 +104,7 @@ def main(arguments: list[str] | None = None) -> int:
         for name, us in sorted(told[part].items(), key=lambda one: -one[1]):
             print(f"  {name:24s} {us:7.2f}")
     if given.save:
-        file = RESULTS / f"anatomy-pg{str(told['postgresql']).split('.', maxsplit=1)[0]}.json"
-        file.write_text(json.dumps(told, indent=2) + "\n")
-        print(f"kept in {file.relative_to(RESULTS.parents[1])}")
+        place.write(told, place.RESULTS / f"anatomy-pg{server.major}.json")
     return 0
 
 

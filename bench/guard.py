@@ -10,7 +10,6 @@ median of those ratios, so that a machine that slows down meanwhile is none of t
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 import threading
@@ -18,7 +17,6 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -36,7 +34,6 @@ from emq_sql.protocol import steps
 from emq_sql.worker.settings import WorkerSettings
 from emq_sql.worker.worker import Worker
 
-RESULTS = Path(__file__).parent / "results"
 _ACCOUNTS = 100
 _TABLES = """
 create table account (id int primary key, balance int not null);
@@ -173,10 +170,8 @@ def main(arguments: list[str] | None = None) -> int:
     for row in rows:
         print(row)
     if given.save:
-        major = str(told["postgresql"]).split(".", maxsplit=1)[0]
-        file = RESULTS / f"guard{'-durable' * given.durable}-pg{major}.json"
-        file.write_text(json.dumps(told, indent=2) + "\n")
-        print(f"kept in {file.relative_to(RESULTS.parents[1])}")
+        name = f"guard{'-durable' * given.durable}-pg{server.major}.json"
+        place.write(told, place.RESULTS / name)
     return 0
 
 

@@ -9,7 +9,6 @@ before and after. The exporter and the vacuum use the same cores, and take their
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -29,7 +28,6 @@ from emq_sql.embedded import start
 from emq_sql.embedded.server import Server
 from emq_sql.protocol import steps, upkeep
 
-RESULTS = Path(__file__).parent / "results"
 ROOT = Path(__file__).resolve().parents[1]
 TICK = 0.02  # seconds between two looks at the counter
 DAYS_AGO = 40
@@ -272,10 +270,7 @@ def main() -> None:
     for each in told:
         print(f"| {each.what} | {each.seconds} | {each.jobs_per_second:,} | {each.ratio:.2f}"
               f" | {each.cpu_us_per_job} | {each.cpu_ratio:.2f} | {pause(each)} |")  # fmt: skip
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"history-pg{major}.json"
-    path.write_text(json.dumps(result, indent=2) + "\n")
-    print(f"\nwritten to {path}")
+    place.write(result, place.RESULTS / f"history-pg{major}.json")
 
 
 def _arguments() -> argparse.Namespace:

@@ -7,7 +7,6 @@ the bell and without, after it has settled down. BEGIN and COMMIT would count, i
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import signal
@@ -15,7 +14,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -26,7 +24,6 @@ from emq_sql.embedded import start
 from emq_sql.embedded.server import Server
 from emq_sql.protocol import steps
 
-RESULTS = Path(__file__).parent / "results"
 QUEUES = (1, 10)
 SETTLED = 3.0  # seconds
 CONNECTIONS = ("claim", "keep", "upkeep", "bell")
@@ -53,10 +50,7 @@ def main() -> None:
             ],
         }  # fmt: skip
     _print(result)
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"idle-pg{server.major}.json"
-    path.write_text(json.dumps(result, indent=2) + "\n")
-    print(f"written to {path}")
+    place.write(result, place.RESULTS / f"idle-pg{server.major}.json")
 
 
 def measure(

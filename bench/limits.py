@@ -28,7 +28,6 @@ from bench.compare.servers import DURABLE
 from emq_sql.embedded import start
 from emq_sql.embedded.server import Server
 
-RESULTS = Path(__file__).parent / "results"
 PAYLOAD = {"n": 123456, "pad": "x" * 78}  # about 100 bytes
 BATCHES = (100, 500, 1000)
 
@@ -65,10 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(
             f"{name:28} {found['median']:10.0f}   ({found['lowest']:.0f} .. {found['highest']:.0f})"
         )
-    RESULTS.mkdir(exist_ok=True)
-    path = given.out or RESULTS / f"limits-pg{server.major}.json"
-    path.write_text(json.dumps(told, indent=2) + "\n")
-    print(f"written to {path}")
+    place.write(told, given.out or place.RESULTS / f"limits-pg{server.major}.json")
     return 0
 
 

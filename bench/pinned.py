@@ -8,13 +8,11 @@ third of the run costs as much for each job as the first.
 from __future__ import annotations
 
 import argparse
-import json
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -25,8 +23,6 @@ from emq_sql.embedded import start
 from emq_sql.embedded.server import Server
 from emq_sql.protocol import steps
 from tests.mutants.rendering import Change, install
-
-RESULTS = Path(__file__).parent / "results"
 
 # Each claim then begins at the head of its index and walks what the snapshot keeps.
 WITHOUT_FLOOR = Change(
@@ -47,11 +43,8 @@ def main() -> None:
                 steps.upgrade(conn)
         result = measure(server, given)
     _print(result)
-    RESULTS.mkdir(exist_ok=True)
     variant = ("" if given.pinned else "-not-pinned") + ("-no-floor" if given.without_floor else "")
-    path = RESULTS / f"pinned-pg{server.major}{variant}.json"
-    path.write_text(json.dumps(result, indent=2) + "\n")
-    print(f"written to {path}")
+    place.write(result, place.RESULTS / f"pinned-pg{server.major}{variant}.json")
 
 
 def measure(server: Server, given: argparse.Namespace) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 from collections.abc import Iterable
@@ -22,6 +23,8 @@ OPTIONS: dict[str, str | int | bool] = {
     "max_wal_size": "4GB",
     "max_connections": 50,
 }
+
+RESULTS = Path(__file__).parent / "results"
 
 
 def describe(server: Server) -> dict[str, Any]:
@@ -99,3 +102,10 @@ def _processor() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
+
+
+def write(told: dict[str, Any], path: Path) -> None:
+    """Keep the figures of one measurement as JSON, and say where."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(told, indent=2) + "\n")
+    print(f"written to {path}")
