@@ -15,6 +15,7 @@ from emq_sql.cli.streams import open_missing, told_when_full
 
 COMMANDS = {
     "adopt": "emq_sql.cli.adopt:adopt",
+    "alembic": "emq_sql.cli.alembic:alembic",
     "archive": "emq_sql.cli.archive:archive",
     "cancel": "emq_sql.cli.ending:cancel",
     "cron": "emq_sql.cli.cron:cron",

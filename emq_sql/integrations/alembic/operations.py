@@ -1,24 +1,8 @@
-"""The ledger's schema inside an application's own Alembic history.
-
-In a revision of yours, with numbers that you never change afterwards:
-
-    from emq_sql.integrations.alembic import downgrade_emq, upgrade_emq
-
-    def upgrade() -> None:
-        upgrade_emq(op, from_version=0, to_version=2)
-
-    def downgrade() -> None:
-        downgrade_emq(op, from_version=2, to_version=0)
-
-and in env.py, when it has include_schemas=True:
-
-    context.configure(..., include_schemas=True, include_name=include_name())
-"""
+"""The steps of the ledger, called from a revision of the application."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.schema import ExecutableDDLElement
@@ -26,13 +10,6 @@ from sqlalchemy.sql.compiler import DDLCompiler
 
 from emq_sql.errors import StepOutOfOrder
 from emq_sql.protocol import steps
-from emq_sql.rules import names
-
-NameKind = Literal[
-    "schema", "table", "column", "index", "unique_constraint", "foreign_key_constraint"
-]
-ParentKind = Literal["schema_name", "table_name", "schema_qualified_table_name"]
-IncludeName = Callable[[str | None, NameKind, MutableMapping[ParentKind, str | None]], bool]
 
 
 class Operations(Protocol):
@@ -72,25 +49,6 @@ def downgrade_emq(op: Operations, from_version: int, to_version: int, schema: st
             hint="Use upgrade_emq, or exchange the numbers.",
         )
     _run(op, from_version, to_version, schema)
-
-
-def include_name(own: IncludeName | None = None, *, schema: str = "emq") -> IncludeName:
-    """An `include_name` for env.py that keeps autogenerate away from the ledger's schema.
-
-    With `own`, a name is included when that says so too. A database role that is named like the
-    schema makes it that role's default schema ("$user" in search_path), which Alembic then asks
-    for without a name: run Alembic under another role.
-    """
-    ours = names.schema_name(schema)
-
-    def include(
-        name: str | None, kind: NameKind, parents: MutableMapping[ParentKind, str | None]
-    ) -> bool:
-        if kind == "schema" and name == ours:
-            return False
-        return own is None or own(name, kind, parents)
-
-    return include
 
 
 class _Verbatim(ExecutableDDLElement):
