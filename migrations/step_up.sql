@@ -2,10 +2,18 @@
 -- psql and a driver can all run it. It is a no-op at or above its number and an error over a gap,
 -- decided under a lock, so that several tools may follow one another.
 -- Parameters: the number of the step, the statements of its files.
--- Locks: one advisory lock to the end of the transaction, and those of its statements.
+-- Locks: one advisory lock to the end of the transaction, and those of its statements. Unless the
+-- session has a lock_timeout of its own it waits 500 ms for each, which is less than the second
+-- after which a deadlock is looked for: the step gives way, and no worker. What it has taken it gives
+-- back, and tries again, for as long as emq.step_patience says (30 s), unless its transaction holds
+-- others up already. The wait for another upgrade is not bounded so.
 do $emq_step$
 declare
   v int := 0;
+  v_wait text := current_setting('lock_timeout');
+  v_patience interval := coalesce(nullif(current_setting('emq.step_patience', true), ''), '30 s');
+  v_until timestamptz;
+  v_tries int := 0;
 begin
   perform pg_advisory_xact_lock(7305, hashtext('emq.'));
   -- Whoever held it may have made or dropped the schema, and to_regclass may answer from this
@@ -28,6 +36,40 @@ begin
     raise exception 'emq: step @number@ would leave a gap: the schema is at %', v
       using errcode = 'EQ004', hint = 'Apply the steps in between first: emq schema upgrade.';
   end if;
+  -- Who waits for a lock on a table makes everybody wait who comes after, so it is not for long.
+  perform set_config('lock_timeout', '500ms', true) where v_wait = '0';
+  v_until := clock_timestamp() + v_patience;
+  loop
+    begin
 @statements@
   update emq.meta set version = @number@, upgraded_at = clock_timestamp();
+      exit;
+    exception when lock_not_available or deadlock_detected then
+      v_tries := v_tries + 1;
+      -- With locks of what came before it in the transaction it would hold others up all the while.
+      if clock_timestamp() >= v_until or exists (
+           select from pg_locks l where l.pid = pg_backend_pid() and l.granted and l.locktype = 'relation'
+              and l.mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
+         ) then
+        raise exception 'emq: step @number@ got no lock in % tries of %; held by %',
+          v_tries, current_setting('lock_timeout'), (
+            select coalesce(string_agg(x.who, ', '), 'nobody any more') from (
+              select case when l.pid is null then 'a prepared transaction' else
+                       format('process %s (%s, %s)', l.pid, min(a.usename), min(a.application_name))
+                     end as who
+                from pg_locks l left join pg_stat_activity a on a.pid = l.pid
+                join pg_class c on c.oid = l.relation
+               where l.granted and l.pid is distinct from pg_backend_pid()
+                 and l.database = (select d.oid from pg_database d where d.datname = current_database())
+                 and c.relnamespace = (select m.relnamespace from pg_class m
+                                        where m.oid = to_regclass('emq.meta'))
+               group by l.pid order by min(a.xact_start) limit 3) x)
+          using errcode = 'lock_not_available',
+                hint = 'End that, or repeat it: in a transaction of its own it is tried for 30 s, or for '
+                       'what emq.step_patience says.';
+      end if;
+    end;
+    perform pg_sleep(0.2 + random() * 0.8);
+  end loop;
+  perform set_config('lock_timeout', v_wait, true);
 end $emq_step$;
