@@ -67,11 +67,12 @@ test-matrix: $(MATRIX:%=test-pg%) ## All tests on PostgreSQL 16 and 17
 $(MATRIX:%=test-pg%): test-pg%: $(VENV)/.ready-to-test .venvs/pg%/bin/postgres
 	EMQ_SQL_PG_BINDIR=$(CURDIR)/.venvs/pg$*/bin $(PYTEST) $(PYTEST_ARGS)
 
-lint: $(VENV)/.ready-to-test ## ruff, mypy --strict and the import contract
+lint: $(VENV)/.ready-to-test ## ruff, mypy --strict, the import contract, and squawk over the steps
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.upgrade.squawk
 
 format: $(VENV)/.ready-to-test ## Format the code, and fix what ruff can fix
 	$(BIN)/ruff check --fix

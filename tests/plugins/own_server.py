@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import pytest
@@ -18,10 +18,13 @@ def kind_of(pg_server: PgServer) -> str | None:
 
 
 @contextmanager
-def own_server_of(kind: str | None) -> Iterator[Server]:
-    """One that runs until the end of the block; the test is skipped where there can be none."""
+def own_server_of(kind: str | None, options: Mapping[str, str] | None = None) -> Iterator[Server]:
+    """One that runs until the end of the block; the test is skipped where there can be none.
+
+    `options` are further settings of the server.
+    """
     try:
-        server = start(prefer=kind)
+        server = start(prefer=kind, options=options)
     except EmbeddedError as error:
         pytest.skip(f"no server of its own: {error}")
     with server:

@@ -1,31 +1,17 @@
-"""squawk looks over each step, as one file: what a step makes it may alter for free."""
+"""No step blocks who works beside it, nor breaks the code that runs: squawk looks over each."""
 
 from __future__ import annotations
-
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from emq_sql.protocol import steps
-
-ROOT = Path(__file__).resolve().parents[2]
-SQUAWK = Path(sys.executable).parent / "squawk"
-
-
-def complaints(text: str, name: str) -> str:
-    done = subprocess.run(
-        [SQUAWK, "--reporter", "gcc", "--stdin-filepath", name],
-        input=text, capture_output=True, text=True, check=False, cwd=ROOT, timeout=60,
-    )  # fmt: skip
-    return done.stdout + done.stderr
+from tests.upgrade.squawk import SQUAWK, complaints, of_step
 
 
 @pytest.mark.skipif(not SQUAWK.is_file(), reason="squawk-cli is not installed")
 @pytest.mark.parametrize("step", steps.all_steps(), ids=lambda step: step.name)
 def test_a_step_up_blocks_nobody_and_breaks_no_running_code(step: steps.Step) -> None:
-    assert complaints("\n".join(steps.statements(step, "up")), f"{step.name}.sql") == ""
+    assert of_step(step) == ""
 
 
 @pytest.mark.skipif(not SQUAWK.is_file(), reason="squawk-cli is not installed")
