@@ -265,6 +265,25 @@ CASES = (
         ),
     ),
     Case(
+        52,
+        "Old code upon the new schema",
+        "Workers of the release before still polled while the schema changed: deadlocks and errors; nobody could"
+        " tell which steps were in place.",
+        "A step leaves what is there as it is for who calls it, waits for a lock for half a second only, and gives"
+        " way. Workers and producers of two releases run side by side through the upgrade, without an error or a"
+        " warning. `emq schema current` shows the version of the schema and the one that the code works with.",
+        (
+            "tests/upgrade/test_rolling_deploy.py"
+            "::test_old_and_new_workers_side_by_side_while_the_schema_goes_up_lose_nothing_and_meet_no_error",
+            "tests/upgrade/test_lock_budget.py"
+            "::test_a_step_that_is_held_up_holds_nobody_up_and_goes_on_when_it_can",
+            "tests/upgrade/test_lock_budget.py"
+            "::test_of_a_step_and_a_transaction_that_wait_for_each_other_the_step_gives_way",
+        ),
+        "A worker of the release before that starts anew upon the newer schema refuses it (EMQ303): it cannot"
+        " know yet which steps leave it be.",
+    ),
+    Case(
         53,
         "A key that has to be widened on a big table",
         "Ids and counters of 32 bits ran out; widening them rewrote the table under an exclusive lock.",
@@ -276,6 +295,22 @@ CASES = (
             PROTOCOL
             + "test_catalogue.py::test_every_id_of_a_job_is_a_uuid_and_every_fence_and_place_in"
             "_line_a_bigint",
+        ),
+    ),
+    Case(
+        54,
+        "A worker that runs DDL",
+        "Workers could not start under a role of few rights, because they always tried to migrate.",
+        "Only `emq schema`, Alembic or Django lead the schema, and print it if asked. Workers and producers run under"
+        " roles that cannot, and the server's log of a whole deploy has no such statement of theirs. A worker"
+        " upon an older schema says what to run, with exit code 1.",
+        (
+            "tests/upgrade/test_rolling_deploy.py"
+            "::test_old_and_new_workers_side_by_side_while_the_schema_goes_up_lose_nothing_and_meet_no_error",
+            "tests/upgrade/test_rolling_deploy.py"
+            "::test_the_roles_of_workers_and_applications_could_run_no_ddl",
+            "tests/upgrade/test_rolling_deploy.py"
+            "::test_a_worker_upon_an_older_schema_says_what_to_do_and_changes_nothing",
         ),
     ),
     Case(

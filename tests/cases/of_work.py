@@ -68,6 +68,17 @@ CASES = (
         ),
     ),
     Case(
+        26,
+        "Arguments in another format, while jobs wait",
+        "After an upgrade the rows that waited held the old encoding, and failed.",
+        "A payload is a JSON object of keywords, and no step rewrites one. What the release before has enqueued is"
+        " drained by this one, through the upgrade of the schema.",
+        (
+            "tests/upgrade/test_rolling_deploy.py"
+            "::test_jobs_that_the_release_before_enqueued_are_drained_by_this_one",
+        ),
+    ),
+    Case(
         27,
         "A copy of production runs production's jobs",
         "A database was copied to staging, whose workers sent real messages.",
