@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 from alembic import command
 from alembic.script import ScriptDirectory
+from sqlalchemy import create_engine, text
 from sqlalchemy.exc import DBAPIError
 
 from emq_sql import EMQ
 from emq_sql.embedded import find
+from emq_sql.integrations.alembic import one_at_a_time
 from emq_sql.protocol import steps
 from tests.integrations.an_app import App
 from tests.integrations.catalog import catalog
@@ -217,6 +219,18 @@ def test_a_turn_ends_with_a_revision_that_fails(empty_db: Database, tmp_path: Pa
     app.revision(1, UP, "pass")
     app.run("upgrade", "head")
     assert steps.current(empty_db.connect()) == NEWEST
+
+
+def test_a_turn_ends_with_a_transaction_that_env_py_left_broken(empty_db: Database) -> None:
+    engine = create_engine(empty_db.dsn.replace("postgresql:", "postgresql+psycopg:"))
+    watch = Ledger(empty_db.connect())
+    locks = "select count(*) from pg_locks where locktype = 'advisory'"
+    with engine.connect() as connection:
+        with pytest.raises(DBAPIError, match="division by zero"), one_at_a_time(connection):
+            assert watch.one(locks) == 1
+            connection.execute(text("select 1 / 0"))
+        assert watch.one(locks) == 0
+    engine.dispose()
 
 
 def test_our_revisions_can_be_a_branch_of_the_apps_history(

@@ -59,8 +59,9 @@ def test_a_step_that_never_gets_its_lock_changes_nothing_and_says_who_has_it(
     at_five: Database, holder: psycopg.Connection[Any]
 ) -> None:
     conn = at_five.connect(options="-c emq.step_patience=0")
+    at_five.connect().execute("create table orders (id int)")
     bystander = at_five.connect(autocommit=False)
-    bystander.execute("create table orders (id int)")
+    bystander.execute("lock table orders in exclusive mode")
     who = f"process {holder.info.backend_pid} ({holder.info.user}, the long report)"
     with pytest.raises(Retryable) as told:
         steps.upgrade(conn, to=6)
