@@ -18,7 +18,16 @@ from emq_sql.doorbell import Doorbell
 from emq_sql.effects.guards import own_commits
 from emq_sql.errors import Ambiguous, BadSetting, Retryable
 from emq_sql.job import Enqueued, NewJob, Reaped
-from emq_sql.protocol import adapt, connecting, enqueueing, reading, settings, troubles, upkeep
+from emq_sql.protocol import (
+    adapt,
+    bridging,
+    connecting,
+    enqueueing,
+    reading,
+    settings,
+    troubles,
+    upkeep,
+)
 from emq_sql.registering import Registry
 from emq_sql.rules import ids, names
 from emq_sql.rules.payload import PAYLOAD_LIMIT
@@ -97,7 +106,7 @@ class EMQ(Registry):
         """
         jobs = _checked_jobs(jobs)
         if session is not None:
-            conn = adapt.driver_connection(session)
+            conn = bridging.driver_connection(session)
             own = adapt.commits_by_itself(conn)
             with own_commits(conn, own=own) as alone:
                 answers = self._add(conn, jobs, own=alone)
@@ -117,6 +126,12 @@ class EMQ(Registry):
                 self._tell(jobs, answers, None)
                 return answers
         raise AssertionError("unreachable")
+
+    async def aenqueue_many(
+        self, jobs: Iterable[Prepared], *, session: object | None = None
+    ) -> list[Enqueued]:
+        """`enqueue_many` for coroutines, as `Using.aenqueue` is `enqueue` for them."""
+        return await bridging.waited(session, lambda plain: self.enqueue_many(jobs, session=plain))
 
     def _add(
         self, conn: psycopg.Connection[Any], jobs: Sequence[Prepared], *, own: bool

@@ -12,6 +12,7 @@ from uuid import UUID
 from emq_sql.errors import BadInput, BadName, BadPayload, BadSetting
 from emq_sql.job import Enqueued, NewJob
 from emq_sql.minting import new_id
+from emq_sql.protocol.bridging import waited
 from emq_sql.rules import ids, lease, names, payload
 from emq_sql.rules.durations import aware, duration
 from emq_sql.rules.expiry import with_expiry
@@ -112,6 +113,26 @@ class Using(Generic[P]):
                 ) from None
         return self._task.sender.enqueue_many(prepared, session=self._options.session)
 
+    async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
+        """`enqueue` for coroutines: the event loop goes on meanwhile, and all else is the same.
+
+        `session=` is an AsyncSession, an AsyncConnection or a psycopg AsyncConnection. Without, it
+        is `enqueue` in a thread: a task that is cancelled then does not know whether the job was
+        added. Cancelled with a session, it leaves a transaction that has failed.
+        """
+        return await waited(self._options.session, lambda s: self._in(s).enqueue(*args, **kwargs))
+
+    async def aenqueue_many(
+        self, arguments: Iterable[Mapping[str, Any]], *, job_ids: Iterable[UUID | str] | None = None
+    ) -> list[Enqueued]:
+        """`enqueue_many` for coroutines; see `aenqueue`."""
+        return await waited(
+            self._options.session, lambda s: self._in(s).enqueue_many(arguments, job_ids=job_ids)
+        )
+
+    def _in(self, session: object | None) -> Using[P]:
+        return Using(self._task, replace(self._options, session=session))
+
     def job(self, /, *args: P.args, **kwargs: P.kwargs) -> Prepared:
         """The same job as `enqueue` would add, for `EMQ.enqueue_many`; nothing is written yet.
 
@@ -175,6 +196,16 @@ class Task(Generic[P, R]):
         """Add many jobs in one transaction of their own; see `Using.enqueue_many`."""
         return self.using().enqueue_many(arguments, job_ids=job_ids)
 
+    async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
+        """Add one job in a transaction of its own; see `Using.aenqueue`."""
+        return await self.using().aenqueue(*args, **kwargs)
+
+    async def aenqueue_many(
+        self, arguments: Iterable[Mapping[str, Any]], *, job_ids: Iterable[UUID | str] | None = None
+    ) -> list[Enqueued]:
+        """Add many jobs in one transaction of their own; see `Using.aenqueue_many`."""
+        return await self.using().aenqueue_many(arguments, job_ids=job_ids)
+
     def job(self, /, *args: P.args, **kwargs: P.kwargs) -> Prepared:
         """A job made ready for `EMQ.enqueue_many`; nothing is written yet."""
         return self.using().job(*args, **kwargs)
@@ -197,14 +228,15 @@ class Task(Generic[P, R]):
         """Say how the next jobs are enqueued; what is left out is the task's, then the queue's.
 
         `session` is a SQLAlchemy Session or Connection or a psycopg Connection whose transaction
-        the jobs join. `delay` (seconds or timedelta) counts on the server's clock; `run_at` is an
-        aware datetime; give one of them. `priority` is 0 (first) to 4 (last). `job_id` is a
-        UUIDv7: enqueuing it again is a duplicate (`emq_sql.job_id` makes one from a key). `lease`
-        is how long a worker may be silent before the job is given to another. A job whose first
-        claim comes more than `expires` (seconds or timedelta) after it is due is not run: it is a
-        dead letter with the reason `expired`. With `unless_waiting` nothing is added while a job
-        of this task waits in the queue (the answer is `duplicate`, with its id): it begins after
-        this transaction, so its run sees what this one wrote. Raises BadInput.
+        the jobs join (for `aenqueue` an asynchronous one of them). `delay` (seconds or timedelta)
+        counts on the server's clock; `run_at` is an aware datetime; give one of them. `priority` is
+        0 (first) to 4 (last). `job_id` is a UUIDv7: enqueuing it again is a duplicate
+        (`emq_sql.job_id` makes one from a key). `lease` is how long a worker may be silent before
+        the job is given to another. A job whose first claim comes more than `expires` (seconds or
+        timedelta) after it is due is not run: it is a dead letter with the reason `expired`. With
+        `unless_waiting` nothing is added while a job of this task waits in the queue (the answer is
+        `duplicate`, with its id): it begins after this transaction, so its run sees what this one
+        wrote. Raises BadInput.
         """
         if delay is not None and run_at is not None:
             raise BadSetting("Both delay and run_at were given.", hint="Give one of them.")
