@@ -2,6 +2,7 @@
 
 Raw round trips, durable commits and syncs of the disk, a bare batch loop of delete ... returning
 with skip locked, and inserts by arrays and by COPY, each by one connection in one Python process.
+And the server's own share of an enqueue: its functions called with arguments that are ready.
 Figures of emq_sql are shown beside these: what is close to its limit needs no more work.
 """
 
@@ -27,6 +28,8 @@ from bench import place
 from bench.compare.servers import DURABLE
 from emq_sql.embedded import start
 from emq_sql.embedded.server import Server
+from emq_sql.minting import new_id, new_ids
+from emq_sql.protocol import steps
 
 PAYLOAD = {"n": 123456, "pad": "x" * 78}  # about 100 bytes
 BATCHES = (100, 500, 1000)
@@ -55,6 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
     with start(prefer=given.server, durable=True, options=DURABLE) as server:
         with psycopg.connect(server.dsn, autocommit=True) as conn:
             conn.execute(_TABLES.encode())
+            steps.upgrade(conn)
             rows = measure(conn, given.seconds, given.jobs, given.rounds)
         rows |= syncs(server, given.seconds)
         told = {"what": "limits", **place.describe(server), "options": DURABLE}
@@ -75,6 +79,10 @@ def measure(conn: Conn, seconds: float, jobs: int, rounds: int) -> dict[str, dic
         "durable single commits": lambda: single_commits(conn, seconds),
         "array insert, 1000 a commit": lambda: array_insert(conn, jobs, 1000),
         "copy, 1000 a commit": lambda: copy(conn, jobs, 1000),
+        "emq.enqueue": lambda: enqueues(conn, seconds, prepare=False),
+        "emq.enqueue, prepared": lambda: enqueues(conn, seconds, prepare=True),
+        "emq.enqueue_many of 1000": lambda: enqueue_many(conn, jobs, 1000),
+        "emq.enqueue_batch of 1000": lambda: enqueue_batch(conn, jobs, 1000),
     }
     for batch in BATCHES:
         limits[f"batch loop {batch}"] = lambda b=batch: loop(conn, _TAKE, jobs, b)  # type: ignore[misc]
@@ -84,7 +92,7 @@ def measure(conn: Conn, seconds: float, jobs: int, rounds: int) -> dict[str, dic
     found: dict[str, list[float]] = {name: [] for name in limits}
     for _ in range(rounds):
         for name, limit in limits.items():
-            conn.execute("truncate single, waiting, finished")
+            conn.execute("truncate single, waiting, finished, emq.job, emq.pending")
             conn.execute("checkpoint")
             found[name].append(limit())
     return {name: _spread(rates) for name, rates in found.items()}
@@ -118,6 +126,40 @@ def copy(conn: Conn, jobs: int, batch: int) -> float:
         with conn.cursor().copy("copy waiting (payload) from stdin") as out:
             for _ in range(batch):
                 out.write_row([json.dumps(PAYLOAD)])
+    return jobs / (time.monotonic() - began)
+
+
+def enqueues(conn: Conn, seconds: float, *, prepare: bool) -> float:
+    """emq.enqueue, a commit each."""
+    payload = json.dumps(PAYLOAD)
+    return _rate(
+        lambda: conn.execute(
+            "select id, status from emq.enqueue('default', 'noop', %s::jsonb, %s::uuid, 2)",
+            [payload, new_id().hex], prepare=prepare,
+        ).fetchone(),
+        seconds,
+    )  # fmt: skip
+
+
+def enqueue_many(conn: Conn, jobs: int, batch: int) -> float:
+    """emq.enqueue_many in a loop, without the time that making its arguments takes."""
+    call = "select emq.enqueue_many('default', %s::uuid[], %s::text[], %s::text[]::jsonb[])"
+    tasks, payloads = ["noop"] * batch, [json.dumps(PAYLOAD)] * batch
+    ids = [new_ids(batch) for _ in range(0, jobs, batch)]
+    began = time.monotonic()
+    for some in ids:
+        conn.execute(call, [some, tasks, payloads])
+    return jobs / (time.monotonic() - began)
+
+
+def enqueue_batch(conn: Conn, jobs: int, batch: int) -> float:
+    """The same with emq.enqueue_batch."""
+    call = "select emq.enqueue_batch('default', 'noop', %s::uuid[], %s::jsonb)"
+    payloads = json.dumps([PAYLOAD] * batch)
+    ids = [new_ids(batch) for _ in range(0, jobs, batch)]
+    began = time.monotonic()
+    for some in ids:
+        conn.execute(call, [some, payloads])
     return jobs / (time.monotonic() - began)
 
 

@@ -14,9 +14,10 @@ from emq_sql.app import EMQ
 from emq_sql.effects.current import unguarded
 from emq_sql.errors import EmqError, JobFinished, LeaseLost, Permanent
 from emq_sql.job import Enqueued
+from emq_sql.preparing import Prepared
 from emq_sql.rules.backoff import Backoff
 from emq_sql.rules.ids import job_id
-from emq_sql.tasks import Prepared, Task
+from emq_sql.tasks import Task
 from emq_sql.worker.context import Job
 
 __all__ = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any, Unpack
 from uuid import UUID
 
@@ -18,6 +18,7 @@ from emq_sql.doorbell import Doorbell
 from emq_sql.effects.guards import own_commits
 from emq_sql.errors import Ambiguous, BadSetting, Retryable
 from emq_sql.job import Enqueued, NewJob, Reaped
+from emq_sql.preparing import Prepared, PreparedBatch
 from emq_sql.protocol import (
     adapt,
     bridging,
@@ -33,7 +34,6 @@ from emq_sql.rules import ids, names
 from emq_sql.rules.payload import PAYLOAD_LIMIT
 from emq_sql.rules.settings import QueueSettings
 from emq_sql.rules.settings import checked as checked_settings
-from emq_sql.tasks import Prepared
 
 _TRIES = 4
 _LARGEST_LIMIT = 64 * 1024 * 1024
@@ -112,26 +112,52 @@ class EMQ(Registry):
                 answers = self._add(conn, jobs, own=alone)
             self._tell(jobs, answers, None if own else session)
             return answers
-        for left in reversed(range(_TRIES)):
-            try:
-                with self.connection() as conn, own_commits(conn, own=True) as alone:
-                    answers = self._add(conn, jobs, own=alone)
-            except (Ambiguous, Retryable):
-                if not left:
-                    raise
-                time.sleep(random.uniform(0.01, 0.2 * (_TRIES - left)))  # noqa: S311
-            else:
-                if left < _TRIES - 1:
-                    answers = list(map(_as_first_told, jobs, answers))
-                self._tell(jobs, answers, None)
-                return answers
-        raise AssertionError("unreachable")
+        return self._committed(jobs, _TRIES)
 
     async def aenqueue_many(
         self, jobs: Iterable[Prepared], *, session: object | None = None
     ) -> list[Enqueued]:
         """`enqueue_many` for coroutines, as `Using.aenqueue` is `enqueue` for them."""
         return await bridging.waited(session, lambda plain: self.enqueue_many(jobs, session=plain))
+
+    def enqueue_batch(self, given: PreparedBatch, session: object | None) -> list[Enqueued]:
+        """What `enqueue_many` does, for jobs of one task that are due at once.
+
+        Their ids were just minted, so where that answers `duplicate` this raises IdTaken.
+        """
+        own, batch = False, given.batch
+        if session is not None:
+            conn = bridging.driver_connection(session)
+            own = adapt.commits_by_itself(conn)
+            with own_commits(conn, own=own) as alone:
+                enqueueing.enqueue_batch(conn, self.schema, batch, own=alone)
+        else:
+            try:
+                with self.connection() as conn, own_commits(conn, own=True) as alone:
+                    enqueueing.enqueue_batch(conn, self.schema, batch, own=alone)
+            except (Ambiguous, Retryable):  # the jobs may be there: one by one, each says so
+                _pause(1)
+                return self._committed(given.jobs(), _TRIES - 1)
+        if self.bell:
+            self._doorbell.added({batch.queue}, None if own else session)
+        return [Enqueued(id, "enqueued") for id in batch.ids]
+
+    def _committed(self, jobs: list[Prepared], tries: int) -> list[Enqueued]:
+        """With fewer tries than there are, there was one whose reply was lost."""
+        for left in reversed(range(tries)):
+            try:
+                with self.connection() as conn, own_commits(conn, own=True) as alone:
+                    answers = self._add(conn, jobs, own=alone)
+            except (Ambiguous, Retryable):
+                if not left:
+                    raise
+                _pause(_TRIES - left)
+            else:
+                if left < _TRIES - 1:
+                    answers = list(map(_as_first_told, jobs, answers))
+                self._tell(jobs, answers, None)
+                return answers
+        raise AssertionError("unreachable")
 
     def _add(
         self, conn: psycopg.Connection[Any], jobs: Sequence[Prepared], *, own: bool
@@ -178,11 +204,9 @@ class EMQ(Registry):
             queues = {job.queue for job, answer in added if answer.status == "enqueued"}
             self._doorbell.added(queues, session)
 
-    @contextmanager
-    def connection(self) -> Iterator[psycopg.Connection[Any]]:
+    def connection(self) -> AbstractContextManager[psycopg.Connection[Any]]:
         """A psycopg connection from the engine's pool, in autocommit."""
-        with connecting.borrowed(self.engine) as conn:
-            yield conn
+        return connecting.borrowed(self.engine)
 
     def connect(self) -> psycopg.Connection[Any]:
         """A new psycopg connection in autocommit, of one's own: for workers."""
@@ -236,6 +260,10 @@ class EMQ(Registry):
         """Take back expired leases now; workers do it by themselves about once a second."""
         with self.connection() as conn:
             return upkeep.reap(conn, self.schema, limit)
+
+
+def _pause(tried: int) -> None:
+    time.sleep(random.uniform(0.01, 0.2 * tried))  # noqa: S311
 
 
 def _as_first_told(prepared: Prepared, answer: Enqueued) -> Enqueued:

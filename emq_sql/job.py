@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -36,6 +36,20 @@ class NewJob:
     lease: timedelta | None = None
     headers: str | None = None
     unless_waiting: bool = False  # nothing is added while one of this task waits in the queue
+
+
+@dataclass(frozen=True, slots=True)
+class NewBatch:
+    """Jobs of one task for one queue, due at once, under ids that were minted for them."""
+
+    queue: str
+    task: str
+    ids: Sequence[UUID]
+    payloads: str  # one JSON array, in step, already checked by rules.payload
+    priority: int = USUAL_PRIORITY
+    max_attempts: int | None = None
+    lease: timedelta | None = None
+    headers: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

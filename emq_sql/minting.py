@@ -25,7 +25,7 @@ class _Bits:
     def __call__(self, n: int) -> int:
         length = (n + 7) // 8
         if self._at + length > len(self._bytes):
-            self._bytes, self._at = os.urandom(_POOL), 0
+            self._bytes, self._at = os.urandom(max(length, _POOL)), 0
         drawn = self._bytes[self._at : self._at + length]
         self._at += length
         return int.from_bytes(drawn) & ((1 << n) - 1)
@@ -41,6 +41,11 @@ def _forked() -> None:
 
 
 os.register_at_fork(after_in_child=_forked)
+
+
+def new_ids(count: int) -> list[UUID]:
+    """As many new UUIDv7s, as `new_id` makes them."""
+    return _mint.many(count)
 
 
 def new_id() -> UUID:

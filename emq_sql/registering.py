@@ -16,13 +16,13 @@ from typing import (
 )
 
 from emq_sql.errors import BadSetting, UnknownTask
+from emq_sql.preparing import Options
 from emq_sql.rules import names
 from emq_sql.rules.backoff import Policy, as_backoff
 from emq_sql.rules.durations import duration
 from emq_sql.rules.permanence import Exceptions, permanent_classes
 from emq_sql.tasks import (
     Duration,
-    Options,
     Sender,
     Task,
     checked_budget,

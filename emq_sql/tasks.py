@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 from uuid import UUID
 
-from emq_sql.errors import BadInput, BadName, BadPayload, BadSetting
-from emq_sql.job import Enqueued, NewJob
-from emq_sql.minting import new_id
+from emq_sql.errors import BadName, BadPayload, BadSetting
+from emq_sql.job import Enqueued
+from emq_sql.preparing import Options, Prepared, PreparedBatch, Preparing
 from emq_sql.protocol.bridging import waited
 from emq_sql.rules import ids, lease, names, payload
 from emq_sql.rules.durations import aware, duration
-from emq_sql.rules.expiry import with_expiry
 from emq_sql.rules.shapes import Shapes
 from emq_sql.worker.handler import Handler
 
@@ -24,15 +23,6 @@ R = TypeVar("R")
 Duration = float | timedelta
 
 _NAME_IT = 'Decorate a function: @emq.task, or @emq.task(name="...").'
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A job made ready by `Task.job`, for `EMQ.enqueue_many`."""
-
-    queue: str
-    job: NewJob
-    minted: bool  # the id was made for this job, so that a duplicate of it can only be itself
 
 
 class Sender(Protocol):
@@ -45,22 +35,7 @@ class Sender(Protocol):
         self, jobs: Sequence[Prepared], *, session: object | None = None
     ) -> list[Enqueued]: ...
 
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What `using` says of jobs; `None` leaves it to the task, and then to the queue."""
-
-    queue: str
-    session: object | None = None
-    delay: timedelta | None = None
-    run_at: datetime | None = None
-    priority: int = 2
-    job_id: UUID | None = None
-    max_attempts: int | None = None
-    lease: timedelta | None = None
-    headers: str | None = None  # JSON text, checked
-    expires: timedelta | None = None
-    unless_waiting: bool = False
+    def enqueue_batch(self, batch: PreparedBatch, session: object | None) -> list[Enqueued]: ...
 
 
 class Using(Generic[P]):
@@ -69,6 +44,7 @@ class Using(Generic[P]):
     def __init__(self, task: Task[P, Any], options: Options) -> None:
         self._task = task
         self._options = options
+        self._made = Preparing(task, options)
 
     def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
         """Add one job with these arguments.
@@ -80,7 +56,7 @@ class Using(Generic[P]):
         `scheduled` or `duplicate`. Raises BadInput for arguments or options that cannot be kept
         (nothing is written), DatabaseTrouble otherwise.
         """
-        prepared = self._prepare(args, kwargs, self._options.job_id)
+        prepared = self._made.one_of(args, kwargs, self._options.job_id)
         return self._task.sender.enqueue_many([prepared], session=self._options.session)[0]
 
     def enqueue_many(
@@ -98,19 +74,14 @@ class Using(Generic[P]):
         if self._options.unless_waiting:
             raise BadSetting("unless_waiting is for one job.", hint="Use enqueue(...).")
         rows = list(arguments)
+        if job_ids is None and (batch := self._made.batch_of(rows)) is not None:
+            return self._task.sender.enqueue_batch(batch, self._options.session)
         given: list[UUID | str | None] = [None] * len(rows) if job_ids is None else [*job_ids]
         if len(given) != len(rows):
             raise BadSetting(
                 f"{len(rows)} jobs were given {len(given)} ids.", hint="Give one id for each job."
             )
-        prepared = []
-        for n, (row, job_id) in enumerate(zip(rows, given, strict=True)):
-            try:
-                prepared.append(self._prepare((), _keywords(row), job_id))
-            except BadInput as error:
-                raise type(error)(
-                    f"Job {n} of {len(rows)}: {error.what}", hint=error.hint
-                ) from None
+        prepared = self._made.all_of(rows, given)
         return self._task.sender.enqueue_many(prepared, session=self._options.session)
 
     async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
@@ -143,26 +114,7 @@ class Using(Generic[P]):
                 "A session was given for a job that is only made ready.",
                 hint="Give it to EMQ.enqueue_many(jobs, session=...), which adds the job.",
             )
-        return self._prepare(args, kwargs, self._options.job_id)
-
-    def _prepare(
-        self, args: Sequence[Any], kwargs: Mapping[str, Any], job_id: UUID | str | None
-    ) -> Prepared:
-        self._task.check_arguments(args, kwargs)
-        said = self._options
-        job = NewJob(
-            task=self._task.name,
-            payload=payload.encode(args, kwargs, self._task.sender.payload_limit),
-            id=new_id() if job_id is None else ids.check(job_id),
-            priority=said.priority,
-            run_at=said.run_at,
-            delay=said.delay,
-            max_attempts=said.max_attempts,
-            lease=said.lease,
-            headers=with_expiry(said.headers, said.expires, said.delay, said.run_at),
-            unless_waiting=said.unless_waiting,
-        )
-        return Prepared(said.queue, job, minted=job_id is None)
+        return self._made.one_of(args, kwargs, self._options.job_id)
 
 
 class Task(Generic[P, R]):
@@ -178,6 +130,7 @@ class Task(Generic[P, R]):
         self.__wrapped__ = handler.function
         self._signature = signature(handler)
         self._shapes = Shapes()
+        self._usual: Using[P] = Using(self, options)
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         result: R = self.handler.function(*args, **kwargs)
@@ -188,27 +141,27 @@ class Task(Generic[P, R]):
 
     def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
         """Add one job in a transaction of its own; see `Using.enqueue`."""
-        return self.using().enqueue(*args, **kwargs)
+        return self._usual.enqueue(*args, **kwargs)
 
     def enqueue_many(
         self, arguments: Iterable[Mapping[str, Any]], *, job_ids: Iterable[UUID | str] | None = None
     ) -> list[Enqueued]:
         """Add many jobs in one transaction of their own; see `Using.enqueue_many`."""
-        return self.using().enqueue_many(arguments, job_ids=job_ids)
+        return self._usual.enqueue_many(arguments, job_ids=job_ids)
 
     async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
         """Add one job in a transaction of its own; see `Using.aenqueue`."""
-        return await self.using().aenqueue(*args, **kwargs)
+        return await self._usual.aenqueue(*args, **kwargs)
 
     async def aenqueue_many(
         self, arguments: Iterable[Mapping[str, Any]], *, job_ids: Iterable[UUID | str] | None = None
     ) -> list[Enqueued]:
         """Add many jobs in one transaction of their own; see `Using.aenqueue_many`."""
-        return await self.using().aenqueue_many(arguments, job_ids=job_ids)
+        return await self._usual.aenqueue_many(arguments, job_ids=job_ids)
 
     def job(self, /, *args: P.args, **kwargs: P.kwargs) -> Prepared:
         """A job made ready for `EMQ.enqueue_many`; nothing is written yet."""
-        return self.using().job(*args, **kwargs)
+        return self._usual.job(*args, **kwargs)
 
     def using(
         self,
@@ -338,15 +291,6 @@ def _must_take(found: inspect.Signature, handler: Handler) -> None:
             f"Task {handler.task} takes {what}, and its function has no argument for it.",
             hint=f"Give it {parameters}.",
         ) from None
-
-
-def _keywords(row: object) -> dict[str, Any]:
-    if isinstance(row, Mapping):
-        return dict(row)
-    raise BadPayload(
-        f"The arguments are of type {type(row).__name__}.",
-        hint="Give a mapping of keyword arguments for each job.",
-    )
 
 
 def _headers(headers: object) -> str:

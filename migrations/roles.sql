@@ -19,7 +19,7 @@ begin
 end $do$;
 
 grant execute on function
-  emq.enqueue, emq.enqueue_many, emq.uuid7, emq.job_id, emq.id_time, emq.ring, emq.ring_parked
+  emq.enqueue, emq.enqueue_batch, emq.enqueue_many, emq.uuid7, emq.job_id, emq.id_time, emq.ring, emq.ring_parked
 to @prefix@_producer, @prefix@_worker;
 
 grant execute on function

@@ -61,7 +61,11 @@ def _sessions() -> Any:
 
 def driver_of(connection: Connection) -> psycopg.Connection[Any]:
     """The psycopg connection under SQLAlchemy's; raises UnsupportedHandle for another driver."""
-    driver = connection.connection.driver_connection
+    return as_psycopg(connection.connection.driver_connection)
+
+
+def as_psycopg(driver: object) -> psycopg.Connection[Any]:
+    """The driver's connection; raises UnsupportedHandle when it is not one of psycopg's."""
     if isinstance(driver, psycopg.Connection):
         return driver
     if isinstance(driver, psycopg.AsyncConnection):

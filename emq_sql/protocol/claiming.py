@@ -14,7 +14,7 @@ from uuid import UUID
 import psycopg
 
 from emq_sql.job import Answer, Claimed, Lease
-from emq_sql.protocol import arrays
+from emq_sql.protocol import arrays, preparing
 from emq_sql.protocol.adapt import cursor
 from emq_sql.protocol.troubles import named
 
@@ -38,7 +38,9 @@ def claim(
     """Up to n jobs of a queue, best rank first, held by `worker` under a fence with this nonce."""
     with named(own_transaction=True), cursor(conn) as c:
         query = _CLAIM.format(columns=_COLUMNS, schema=schema)
-        rows = c.execute(query.encode(), [queue, n, worker, nonce, lease]).fetchall()
+        rows = c.execute(
+            query.encode(), [queue, n, worker, nonce, lease], prepare=preparing.wanted(conn)
+        ).fetchall()
     return [_claimed(row, queue) for row in rows]
 
 
@@ -49,7 +51,9 @@ def claim_any(
     """Up to n jobs in all, from the first of these queues, then the next: one statement."""
     with named(own_transaction=True), cursor(conn) as c:
         query = _CLAIM_ANY.format(columns=_COLUMNS, schema=schema)
-        rows = c.execute(query.encode(), [list(queues), n, worker, nonce, lease]).fetchall()
+        rows = c.execute(
+            query.encode(), [list(queues), n, worker, nonce, lease], prepare=preparing.wanted(conn)
+        ).fetchall()
     return [_claimed(row, row[11]) for row in rows]
 
 
@@ -72,7 +76,9 @@ def complete_and_claim(
     with named(own_transaction=True), cursor(conn) as c:
         query = _COMPLETE_AND_CLAIM.format(columns=_COLUMNS, schema=schema)
         rows = c.execute(
-            query.encode(), [ids, fences, results, queue, n, worker, nonce, lease]
+            query.encode(),
+            [ids, fences, results, queue, n, worker, nonce, lease],
+            prepare=preparing.wanted(conn),
         ).fetchall()
     answers: list[Answer] = ["done"] * len(done)
     if rows and rows[-1][0] is None:

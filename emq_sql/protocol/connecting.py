@@ -1,7 +1,7 @@
-"""Engines and connections of our own: never a caller's, always autocommit, no prepared statements.
+"""Engines and connections of our own: never a caller's, always autocommit.
 
 They speak UTF8 whatever the environment says (PGCLIENTENCODING) and whatever the database is in.
-Prepared statements are off because a transaction pooler older than PgBouncer 1.21 cannot keep them.
+Statements are prepared where a connection is seen to be direct, and not before (`preparing`).
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from typing import Any
 import psycopg
 import sqlalchemy
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
 from sqlalchemy.engine import URL, Engine
-from sqlalchemy.engine import Connection as SQLAlchemyConnection
+from sqlalchemy.pool import PoolProxiedConnection
 
 from emq_sql.errors import BadSetting, UnsupportedHandle
-from emq_sql.protocol import opening
-from emq_sql.protocol.adapt import driver_of
+from emq_sql.protocol import opening, preparing
+from emq_sql.protocol.adapt import as_psycopg
 from emq_sql.protocol.bounded import BoundedConnection
 from emq_sql.protocol.instants import legible_instants
 from emq_sql.protocol.troubles import found, may_not_write
@@ -36,6 +37,8 @@ _KEEPALIVE: dict[str, Any] = {
     "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3,
     "tcp_user_timeout": 60_000,
 }  # fmt: skip
+_USED = 3  # times, after which a connection of the pool is worth a question
+_ours: weakref.WeakSet[Engine] = weakref.WeakSet()  # whose settings are not the application's
 _EXAMPLES = 'For example "postgresql://user@host/name" or "host=... dbname=...".'
 
 
@@ -99,6 +102,7 @@ def _settings(said: Mapping[str, Any]) -> dict[str, Any]:
 
 def _forgotten_by_children(engine: Engine) -> Engine:
     """A forked child must not share its parent's sockets: it starts with an empty pool."""
+    _ours.add(engine)
     reference = weakref.ref(engine)
 
     def forget() -> None:
@@ -116,20 +120,26 @@ def borrowed(engine: Engine) -> Iterator[psycopg.Connection[Any]]:
     Raises Retryable when the server cannot be reached. When the connection breaks, or leads to a
     server that takes no writes, those that lie idle in the pool are given up with it: they are as
     old, and what befell one befell them all.
+
+    It comes from the pool itself: SQLAlchemy's Connection around it would take longer than the
+    statement of an enqueue takes here. So events of the pool are seen, those of a Connection
+    (`engine_connect`) are not.
     """
-    connection = _checked_out(engine)
+    lent = _checked_out(engine)
+    conn = as_psycopg(lent.driver_connection)
+    usual = conn.autocommit
     try:
-        connection.execution_options(isolation_level="AUTOCOMMIT")
-        yield driver_of(connection)
+        if not usual:
+            conn.autocommit = True
+        if conn.prepare_threshold is None and engine in _ours:
+            _prepare_when_used(lent, conn)
+        yield conn
     except Exception as error:
         if may_not_write(error):
-            driver_of(connection).close()
+            conn.close()
         raise
     finally:
-        if driver_of(connection).closed:
-            connection.invalidate()
-            engine.dispose()
-        connection.close()
+        _give_back(engine, lent, conn, autocommit=usual)
 
 
 def dedicated(engine: Engine, limit: float = opening.LIMIT) -> psycopg.Connection[Any]:
@@ -181,10 +191,37 @@ def _connected(
     return BoundedConnection.connect(*args, **_KEEPALIVE | given)
 
 
-def _checked_out(engine: Engine) -> SQLAlchemyConnection:
+def _checked_out(engine: Engine) -> PoolProxiedConnection:
     with found():
-        connection = engine.connect()
-        if driver_of(connection).closed:  # another user of the pool put it back like that
-            connection.invalidate()
-            connection.connection  # noqa: B018 - takes another one
-        return connection
+        lent = engine.pool.connect()
+        conn = lent.driver_connection
+        if conn is not None and conn.closed:  # another user of the pool put it back like that
+            lent.invalidate()
+            lent.close()
+            lent = engine.pool.connect()
+        return lent
+
+
+def _prepare_when_used(lent: PoolProxiedConnection, conn: psycopg.Connection[Any]) -> None:
+    """From the third use on; a script that adds one job asks nothing."""
+    uses = lent.info["emq_sql_uses"] = lent.info.get("emq_sql_uses", 0) + 1
+    if uses == _USED:
+        with found():
+            preparing.ask(conn)
+
+
+def _give_back(
+    engine: Engine, lent: PoolProxiedConnection, conn: psycopg.Connection[Any], *, autocommit: bool
+) -> None:
+    """To the pool, as it came; what cannot be left like that is given up."""
+    try:
+        if conn.info.transaction_status != TransactionStatus.IDLE:
+            conn.rollback()
+        if conn.autocommit != autocommit:
+            conn.autocommit = autocommit
+    except psycopg.Error:
+        conn.close()
+    if conn.closed:
+        lent.invalidate()
+        engine.dispose()
+    lent.close()

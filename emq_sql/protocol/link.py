@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import psycopg
 
 from emq_sql.errors import Ambiguous, EmqError, Retryable
+from emq_sql.protocol import preparing
 from emq_sql.protocol.adapt import cursor
 from emq_sql.protocol.silence import CallLimit
 from emq_sql.protocol.troubles import may_not_write, named, translate
@@ -21,7 +22,7 @@ CALL_LIMIT = 30.0
 _APPLICATION_NAME_LENGTH = 63
 _SET_UP = (
     "select set_config('application_name', %s, false),"
-    " current_setting('default_transaction_isolation')"
+    " current_setting('default_transaction_isolation'), pg_backend_pid()"
 )
 
 # One message to the server, so that no process can freeze between its two halves. A worker that
@@ -135,7 +136,9 @@ class Link:
             except BaseException:
                 self.close()
                 raise
-        self._say_isolation = row is None or row[1] != "read committed"
+        assert row is not None
+        preparing.allow(connection, row[2])
+        self._say_isolation = row[1] != "read committed"
         return connection
 
     @contextmanager

@@ -108,6 +108,31 @@ def test_an_enqueue_of_its_own_survives_a_lost_reply_and_is_one_job(
     assert reader.job()["id"] == answer.id
 
 
+def test_a_batch_of_its_own_survives_a_lost_reply_and_each_of_its_jobs_is_one(
+    proxy: Proxy, through: Send, reader: Reader
+) -> None:
+    proxy.lose_reply_to(b".enqueue_batch(")
+    answers = through.enqueue_many([{"n": n} for n in range(3)])
+    assert proxy.lost.wait(30)
+    assert {answer.status for answer in answers} == {"enqueued"}
+    assert reader.numbers() == [0, 1, 2]
+    ids = [row["id"] for row in reader.rows("select id from emq.job order by id")]
+    assert ids == [answer.id for answer in answers]
+
+
+def test_a_batch_in_a_transaction_is_not_repeated_under_the_caller(
+    send: Send, db: Database, reader: Reader
+) -> None:
+    conn = db.connect(autocommit=False)
+    send.using(session=conn).enqueue(n=1)
+    reader.end_session(conn.info.backend_pid)
+    for _ in range(2):
+        with pytest.raises(Retryable):
+            send.using(session=conn).enqueue_many([{"n": 2}, {"n": 3}])
+    assert conn.closed
+    assert reader.numbers() == []
+
+
 def test_a_job_that_was_scheduled_before_the_reply_was_lost_is_told_as_scheduled(
     proxy: Proxy, through: Send, reader: Reader
 ) -> None:

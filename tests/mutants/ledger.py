@@ -8,6 +8,7 @@ from tests.mutants.mutant import Mutant, mutant, settings_off
 from tests.mutants.rendering import Change
 
 PROTOCOL = "tests/protocol/"
+BATCH = PROTOCOL + "test_enqueue_batch.py::"
 PLANS = "tests/plans/"
 ROLES = "tests/security/test_roles.py"
 
@@ -64,6 +65,39 @@ MUTANTS = (
     mutant(
         "many_any_id", PROTOCOL + "test_ids.py::test_one_bad_id_in_a_batch_is_found_wherever_it_stands",
         "enqueue_many", "not v_all_v7 or ",
+    ),
+    # enqueue_batch
+    mutant(
+        "batch_answers_as_many", BATCH + "test_an_id_of_another_job_is_an_error_and_nothing_is_added",
+        "enqueue_batch", "as u (id, payload);", "as u (id, payload) on conflict do nothing;",
+    ),
+    mutant(
+        "batch_out_of_step", BATCH + "test_ids_and_payloads_that_are_not_in_step_are_refused",
+        "enqueue_batch", "jsonb_array_length(p_payloads) <> cardinality(p_ids)", "false",
+    ),
+    mutant(
+        "batch_of_no_array", BATCH + "test_ids_and_payloads_that_are_not_in_step_are_refused",
+        "enqueue_batch", "jsonb_typeof(p_payloads) is distinct from 'array' or ",
+    ),
+    mutant(
+        "batch_of_null_ids", BATCH + "test_ids_and_payloads_that_are_not_in_step_are_refused",
+        "enqueue_batch", "p_ids is null\n     or ",
+    ),
+    mutant(
+        "batch_any_id", BATCH + "test_an_id_that_is_not_version_seven_is_refused_wherever_it_stands",
+        "enqueue_batch", "get_byte(uuid_send(u), 6) >> 4 = 7 and ",
+    ),
+    mutant(
+        "batch_no_id", BATCH + "test_an_id_that_is_not_version_seven_is_refused_wherever_it_stands",
+        "enqueue_batch", "u is not null and ",
+    ),
+    mutant(
+        "batch_any_instant", BATCH + "test_an_id_dated_more_than_a_day_ahead_is_refused_wherever_it_stands",
+        "enqueue_batch", " and u < v_tomorrow",
+    ),
+    mutant(
+        "batch_any_queue", BATCH + "test_a_queue_name_outside_the_grammar_is_refused",
+        "enqueue_batch", "p_queue is null or p_queue !~ '^[a-z0-9][a-z0-9_.:-]{0,62}$'\n     or ",
     ),
     mutant(
         "number_before_xid",

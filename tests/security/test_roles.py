@@ -16,6 +16,7 @@ NOBODY = "nobody"
 
 MAY_CALL = {
     "enqueue": {PRODUCER, WORKER},
+    "enqueue_batch": {PRODUCER, WORKER},
     "enqueue_many": {PRODUCER, WORKER},
     "uuid7": {PRODUCER, WORKER},
     "job_id": {PRODUCER, WORKER, OPERATOR},
@@ -369,3 +370,15 @@ def test_a_producer_gets_no_row_of_the_tables_through_an_error(
     with pytest.raises(Exception) as caught:
         session.add_one(payload="[1]")
     assert "secret" not in str(caught.value)
+
+
+def test_who_may_add_many_jobs_may_add_a_batch_after_the_step_that_brings_it(
+    db: Database, ledger: Ledger, prefix: str
+) -> None:
+    """So that new code needs no new rights, and nobody gets one that they had not."""
+    steps.downgrade(ledger.conn, to=6)
+    producer, nobody = f"{prefix}_producer", f"{prefix}_reader"
+    may = "select has_function_privilege(%s, 'emq.enqueue_batch'::regproc, 'execute')"
+    steps.upgrade(ledger.conn)
+    assert ledger.one(may, producer)
+    assert not ledger.one(may, nobody)
