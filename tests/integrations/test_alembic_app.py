@@ -257,6 +257,31 @@ def test_our_revisions_can_be_a_branch_of_the_apps_history(
     assert not any(catalog(empty_db.connect()).values())
 
 
+def test_a_revision_that_is_held_up_tries_again_and_one_that_must_not_wait_says_who_has_it(
+    empty_db: Database, tmp_path: Path
+) -> None:
+    app = App(tmp_path / "app", empty_db.dsn, "transaction_per_migration=True")
+    app.revision(1, "upgrade_emq(op, 0, 5)", "downgrade_emq(op, 5, 0)")
+    app.revision(2, "upgrade_emq(op, 5, 6)", "downgrade_emq(op, 6, 5)")
+    app.run("upgrade", "r1")
+    holder = empty_db.connect(autocommit=False)
+    holder.execute("insert into emq.inbox (key, id, fence) values ('k', gen_random_uuid(), 1)")
+    hasty = app.start("upgrade", "head", PGOPTIONS="-c emq.step_patience=0")
+    assert f"held by process {holder.info.backend_pid}" in hasty.communicate(timeout=60)[1]
+    assert hasty.returncode != 0
+    watch = Ledger(empty_db.connect())
+    assert watch.rows("select version_num from alembic_version") == [("r1",)]
+    patient = app.start("upgrade", "head")
+    watch.wait(
+        "exists (select from pg_stat_activity"
+        " where datname = current_database() and wait_event = 'PgSleep')"
+    )
+    holder.commit()
+    _, err = patient.communicate(timeout=60)
+    assert patient.returncode == 0, err
+    assert watch.one("select version from emq.meta") == 6
+
+
 def test_the_printed_sql_bounds_how_long_it_waits_for_a_lock(tmp_path: Path) -> None:
     app = App(tmp_path / "app", "postgresql://unused/unused")
     app.revision(1, UP, DOWN)

@@ -228,6 +228,19 @@ def test_without_a_configuration_it_says_where_it_looked(tmp_path: Path) -> None
     assert "no migrations/alembic.ini here" in Home(tmp_path, scripts=".").refused()
 
 
+def test_without_alembic_it_says_what_to_install(home: Home) -> None:
+    code = (
+        "import sys; sys.modules['alembic'] = None;"
+        "from emq_sql.cli.main import main; main(['alembic', 'revision'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=home.folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "pip install 'emq-sql[alembic]'" in done.stderr
+    assert home.files() == set()
+
+
 @pytest.mark.parametrize("part", ["imports", "upgrades"])
 def test_a_template_without_a_place_for_it_leaves_no_file(home: Home, part: str) -> None:
     template = home.folder / home.scripts / "script.py.mako"
