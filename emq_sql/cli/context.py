@@ -92,9 +92,20 @@ def ledger_of(dsn: str | None, schema: str) -> Iterator[tuple[BoundedConnection,
 
 
 def patience() -> float:
-    """Seconds that a statement may take, as `emq --patience` says."""
-    given = click.get_current_context().find_root().params.get("patience", PATIENCE)
+    """Seconds that a statement may take, as `emq --patience` says, or `flask emq --patience`."""
+    ctx: click.Context | None = click.get_current_context()
+    while ctx is not None and "patience" not in ctx.params:
+        ctx = ctx.parent
+    given = PATIENCE if ctx is None else ctx.params["patience"]
     return duration(given, "--patience").total_seconds()
+
+
+def patience_option(command: F) -> F:
+    """--patience, of a group."""
+    return click.option(
+        "--patience", envvar="EMQ_PATIENCE", type=float, default=PATIENCE, show_default=True,
+        metavar="SECONDS", help="How long the database may take for each answer.",
+    )(command)  # fmt: skip
 
 
 class Told(click.Group):

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from emq_sql.cli.context import PATIENCE, Told
+from emq_sql.cli.context import Told, patience_option
 from emq_sql.cli.streams import open_missing, told_when_full
 
 COMMANDS = {
@@ -80,10 +80,7 @@ class Lazy(Told):
 
 @click.group(cls=Lazy, places=COMMANDS, unlisted=HIDDEN)
 @click.version_option(package_name="emq-sql", prog_name="emq")
-@click.option(
-    "--patience", envvar="EMQ_PATIENCE", type=float, default=PATIENCE, show_default=True,
-    metavar="SECONDS", help="How long the database may take for each answer.",
-)  # fmt: skip
+@patience_option
 def main(patience: float) -> None:  # noqa: ARG001 - `ledger_of` reads it
     """A job queue in the PostgreSQL you already have.
 
