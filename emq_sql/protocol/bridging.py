@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
-from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, TypeVar
 
 import psycopg
@@ -35,13 +35,11 @@ async def waited(handle: object | None, do: Callable[[object | None], Answer]) -
     if handle is None:
         return await asyncio.to_thread(do, None)
     plain = _plain(handle)
-    try:  # who waits for nothing here needs none
-        import_module("greenlet")
-    except ImportError:
+    if find_spec("greenlet") is None:
         raise BadSetting(
             "Asynchronous sessions and connections need greenlet.",
             hint="pip install 'emq-sql[asyncio]'",
-        ) from None
+        )
     return await greenlet_spawn(do, plain)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import importlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +18,6 @@ from emq_sql.integrations.flask.ledgers import ledger_of_app
 
 _OF_NO_APPLICATION = ("demo", "dev-db", "lab")
 _PLACES = {name: place for name, place in COMMANDS.items() if name not in _OF_NO_APPLICATION}
-_WORKER = "worker"
 _APP = "emq_sql.integrations.flask.loading:emq"
 
 
@@ -39,7 +37,8 @@ class Bound(Lazy):
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        return _worker() if name == _WORKER else super().get_command(ctx, name)
+        found = super().get_command(ctx, name)
+        return _of_this_application(found) if found and name == "worker" else found
 
 
 @click.group("emq", cls=Bound, places=_PLACES)
@@ -48,10 +47,9 @@ def commands(patience: float) -> None:
     """The job queue: its workers, its ledger, its dead letters."""
 
 
-def _worker() -> click.Command:
+def _of_this_application(worker: click.Command) -> click.Command:
     """`emq worker`, with the application that is loaded instead of --app."""
-    module, _, attribute = COMMANDS[_WORKER].partition(":")
-    made: click.Command = copy.copy(getattr(importlib.import_module(module), attribute))
+    made = copy.copy(worker)
     assert made.callback is not None
     made.params = [param for param in made.params if param.name != "app_spec"]
     made.callback = functools.partial(made.callback, app_spec=_APP)

@@ -102,7 +102,7 @@ def ledger_of_app(app: Flask) -> AppEMQ:
         return found
     raise BadSetting(
         f"The application {app.name!r} has no ledger.",
-        hint="Call emq.init_app(app), where emq = emq_sql.integrations.flask.EMQ().",
+        hint="Give it one: EMQ(app), or init_app(app) of the EMQ that has its tasks.",
     )
 
 
