@@ -141,8 +141,6 @@ def drain(given: Given, place: Place, sizes: Sizes, workers: int) -> Figures:
         _expect(producer, left=jobs)
         time.sleep(0.2)  # the statistics of a connection that ended arrive a little later
         filled = place.read(given.dsn)
-        place.settle()
-        start = place.read(given.dsn)
         with crew_of(given, workers, jobs, gated=True) as crew:
             crew.until(crew.all_arrived, "not every worker got a job", 30)
             crew.open_gate()
@@ -159,7 +157,7 @@ def drain(given: Given, place: Place, sizes: Sizes, workers: int) -> Figures:
         one_poll = _commits(end, place.read(given.dsn))
     if distinct != jobs or again or (kept["done"] is not None and kept["done"] < jobs):
         raise Failed(f"{jobs} jobs: {distinct} ran, {again} ran again, {kept['done']} are recorded")
-    commits = _commits(start, end)
+    commits = _commits(filled, end)
     return {
         "jobs": jobs,
         "per_second": round((jobs - first) / took, 1),
@@ -167,9 +165,9 @@ def drain(given: Given, place: Place, sizes: Sizes, workers: int) -> Figures:
         "seconds": round(took, 3),
         "bulk_per_second": round(put["count"] / put["took"], 1),
         "worker_cpu_ms": round(cpu * 1000 / (jobs - first), 4),
-        "server_cpu_us": round((end.cpu - start.cpu) * 1e6 / jobs, 1),
+        "server_cpu_us": round((end.cpu - filled.cpu) * 1e6 / jobs, 1),
         "server_cpu_us_enqueue": round((filled.cpu - before.cpu) * 1e6 / jobs, 1),
-        "wal_bytes": _wal(before, filled, start, end, jobs),
+        "wal_bytes": _wal(before, end, jobs),
         "commits": None
         if commits is None or one_poll is None
         else round((commits - polls * one_poll) / jobs, 4),
@@ -328,8 +326,8 @@ def _commits(before: Reading, after: Reading) -> int | None:
     return after.commits - before.commits
 
 
-def _wal(before: Reading, filled: Reading, start: Reading, end: Reading, jobs: int) -> int | None:
-    """Of the enqueueing and the drain, without the checkpoint between them."""
+def _wal(before: Reading, end: Reading, jobs: int) -> int | None:
+    """Of the whole life; no checkpoint falls within it (docs/howto/compare.md says why)."""
     with contextlib.suppress(TypeError):
-        return round((filled.wal - before.wal + end.wal - start.wal) / jobs)  # type: ignore[operator]
+        return round((end.wal - before.wal) / jobs)  # type: ignore[operator]
     return None

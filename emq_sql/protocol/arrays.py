@@ -6,7 +6,7 @@ arrays of a busy worker cost a tenth.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 
@@ -23,6 +23,12 @@ def of_numbers(numbers: Iterable[int]) -> str:
 def of_texts(texts: Iterable[str | None]) -> str:
     """For `%s::text[]`."""
     return f"{{{','.join(map(_quoted, texts))}}}"
+
+
+def of_results(results: Sequence[str | None]) -> str | None:
+    """For `%s::text[]::jsonb[]`: JSON's null is kept as no result, which takes no room at all."""
+    kept = [None if result == "null" else result for result in results]
+    return None if kept.count(None) == len(kept) else of_texts(kept)
 
 
 def _quoted(text: str | None) -> str:

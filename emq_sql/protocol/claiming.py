@@ -72,7 +72,7 @@ def complete_and_claim(
     """Complete what is done and claim more, in one round trip and one commit."""
     ids = arrays.of_uuids(lease.id for lease, _ in done)
     fences = arrays.of_numbers(lease.fence for lease, _ in done)
-    results = arrays.of_texts(result for _, result in done)
+    results = arrays.of_results([result for _, result in done])
     with named(own_transaction=True), cursor(conn) as c:
         query = _COMPLETE_AND_CLAIM.format(columns=_COLUMNS, schema=schema)
         rows = c.execute(
