@@ -40,7 +40,10 @@ class Doorbell:
             self._ringer.ring(queues)
         elif at_commit(session, queues, self._ringer.ring):
             connection = connection_of(session)
-            self._others = connection.engine if connection is not None else None
+            lends = (
+                connection is not None and not connection.dialect.is_async
+            )  # to a thread of ours
+            self._others = connection.engine if connection is not None and lends else None
 
     def ring(self, queues: Collection[str]) -> None:
         """Ring for these queues, soon and from another thread."""

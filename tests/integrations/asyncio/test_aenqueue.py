@@ -272,3 +272,17 @@ except BadSetting as error:
     ran = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True,
                          text=True, check=True)  # fmt: skip
     assert "emq-sql[asyncio]" in ran.stdout
+
+
+def test_tasks_that_share_a_psycopg_connection_take_turns_as_with_its_own_statements(
+    db: Database, send: Send, reader: Reader
+) -> None:
+    async def scenario() -> None:
+        async with opened("psycopg", db.dsn) as conn:
+            enqueues = (send.using(session=conn).aenqueue(n=n) for n in range(10))
+            others = (conn.execute("select pg_sleep(0.001)") for _ in range(10))
+            await asyncio.gather(*enqueues, *others)
+            await conn.commit()
+
+    run(scenario)
+    assert reader.numbers() == list(range(10))
