@@ -50,6 +50,17 @@ def test_it_uses_the_pool_of_flask_sqlalchemy_and_ends_no_session_of_the_request
     assert column(db, "select n from orders") == [1]
 
 
+def test_an_enqueue_in_a_request_runs_no_teardown_of_the_application(
+    shop: Flask, db: Database
+) -> None:
+    torn: list[object] = []
+    shop.teardown_appcontext(torn.append)
+    with shop.app_context():
+        invoice.enqueue(order=1)
+        assert torn == []
+    assert torn == [None]
+
+
 def test_two_applications_share_tasks_and_each_has_its_database(
     db: Database, other_db: Database, open_shop: Shops
 ) -> None:
