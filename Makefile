@@ -103,6 +103,7 @@ export: $(VENV)/.ready-to-test ## EXPORT_ROWS rows to Parquet, with EXPORT_KILLS
 
 mutants: $(VENV)/.ready-to-test ## Take out each clause that holds a promise: its test must fail
 	$(BIN)/python -m tests.mutants.run
+	$(BIN)/python -m tests.upgrade.clauses
 
 frozen: $(VENV)/.ready-to-test ## FROZEN workers, frozen past their lease and woken, commit nothing for it
 	EMQ_SQL_FROZEN=$(FROZEN) $(BIN)/python -m pytest tests/faults/test_frozen_holders.py --timeout 0 $(PYTEST_ARGS)

@@ -50,6 +50,11 @@ def engine_for(database: str | URL | Engine) -> Engine:
     another driver among it.
     """
     if isinstance(database, Engine):
+        if database.dialect.is_async:
+            raise UnsupportedHandle(
+                "The engine is the synchronous face of an asynchronous one.",
+                hint="Give its URL: EMQ(engine.url), which makes a synchronous engine.",
+            )
         if database.dialect.driver != "psycopg":
             raise UnsupportedHandle(
                 f"The engine's driver is {database.dialect.driver}; emq_sql speaks psycopg 3.",

@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from sqlalchemy.engine import URL
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from emq_sql import EMQ
 from emq_sql.errors import BadName, BadSetting, SchemaMissing, UnsupportedHandle
@@ -98,6 +99,19 @@ def test_what_is_no_database_of_ours_is_refused_without_quoting_it(database: Any
 def test_what_is_no_setting_at_all_is_refused(database: Any) -> None:
     with pytest.raises(UnsupportedHandle, match="no database setting"):
         EMQ(database)
+
+
+def test_an_asynchronous_engine_is_refused_by_either_face_and_its_url_is_taken(
+    db: Database,
+) -> None:
+    engine = create_async_engine(f"postgresql+psycopg{db.dsn.removeprefix('postgresql')}")
+    with pytest.raises(UnsupportedHandle, match="asynchronous"):
+        EMQ(engine.sync_engine)
+    with pytest.raises(UnsupportedHandle, match="no database setting"):
+        EMQ(engine)  # type: ignore[arg-type]
+    emq = EMQ(engine.url)
+    assert emq.queues() == []
+    emq.engine.dispose()
 
 
 def test_an_engine_with_another_driver_is_refused() -> None:
