@@ -12,6 +12,7 @@ from uuid import UUID
 import psycopg
 from psycopg import sql
 
+from emq_sql.protocol import preparing
 from emq_sql.protocol.adapt import cursor
 from emq_sql.protocol.troubles import named
 from emq_sql.protocol.upkeep import bell_channel, ring
@@ -73,8 +74,9 @@ def ring_parked(conn: psycopg.Connection[Any], schema: str, queues: Sequence[str
 
     For after the commit of the enqueue, in a transaction of its own.
     """
+    query = f"select {schema}.ring_parked(%s)".encode()
     with named(own_transaction=True), cursor(conn) as c:
-        row = c.execute(f"select {schema}.ring_parked(%s)".encode(), [list(queues)]).fetchone()
+        row = c.execute(query, [list(queues)], prepare=preparing.wanted(conn)).fetchone()
     assert row is not None
     rung: list[str] = row[0]
     return rung
