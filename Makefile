@@ -30,7 +30,7 @@ export PIP_ROOT_USER_ACTION := ignore
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test test-fast test-15 test-cron test-matrix lint format attack faults deploys children \
-        poison reap export frozen cuts lab mutants bench bench-plots bench-pinned bench-idle bench-history bench-guard bench-compare bench-limits bench-anatomy dump wheel clean distclean
+        poison reap export frozen cuts lab mutants bench bench-plots bench-tables bench-pinned bench-idle bench-history bench-guard bench-compare bench-limits bench-anatomy dump wheel clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -119,6 +119,9 @@ bench: $(VENV)/.ready-to-test ## All workloads in alternating rounds: rates besi
 
 bench-plots: $(VENV)/.ready-to-test ## Draw the newest session of make bench into docs/explain/plots
 	$(BIN)/python -m bench.plots
+
+bench-tables: $(VENV)/.ready-to-test ## Write docs/explain/figures.md from what the measurements left
+	$(BIN)/python -m bench.tables
 
 bench-pinned: $(VENV)/.ready-to-test ## Claims stay level while an old snapshot is open
 	$(BIN)/python -m bench.pinned $(BENCH_ARGS)
