@@ -137,7 +137,7 @@ class EMQ(Registry):
                     enqueueing.enqueue_batch(conn, self.schema, batch, own=alone)
             except (Ambiguous, Retryable):  # the jobs may be there: one by one, each says so
                 _pause(1)
-                return self._committed(given.jobs(), _TRIES - 1)
+                return self._committed(given.one_by_one(), _TRIES - 1)
         if self.bell:
             self._doorbell.added({batch.queue}, None if own else session)
         return [Enqueued(id, "enqueued") for id in batch.ids]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 from uuid import UUID
@@ -45,10 +45,29 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class PreparedBatch:
-    """Jobs made ready together; `jobs` gives the same jobs one by one."""
+    """Jobs made ready together."""
 
     batch: NewBatch
-    jobs: Callable[[], list[Prepared]]
+
+    def one_by_one(self) -> list[Prepared]:
+        """The same jobs as they were made ready, whatever became of their arguments since."""
+        batch = self.batch
+        return [
+            Prepared(
+                batch.queue,
+                NewJob(
+                    batch.task,
+                    text,
+                    id,
+                    batch.priority,
+                    max_attempts=batch.max_attempts,
+                    lease=batch.lease,
+                    headers=batch.headers,
+                ),
+                minted=True,
+            )
+            for id, text in zip(batch.ids, payload.each_of(batch.payloads), strict=True)
+        ]
 
 
 class _Task(Protocol):
@@ -144,12 +163,7 @@ class Preparing:
             lease=said.lease,
             headers=with_expiry(said.headers, said.expires, None, None),
         )
-        return PreparedBatch(batch, lambda: self._one_by_one(rows, batch.ids))
-
-    def _one_by_one(
-        self, rows: Sequence[Mapping[str, Any]], minted: Sequence[UUID]
-    ) -> list[Prepared]:
-        return [replace(prepared, minted=True) for prepared in self.all_of(rows, minted)]
+        return PreparedBatch(batch)
 
 
 def _numbered(error: BadInput, n: int, count: int) -> BadInput:

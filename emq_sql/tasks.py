@@ -73,7 +73,8 @@ class Using(Generic[P]):
             )
         if self._options.unless_waiting:
             raise BadSetting("unless_waiting is for one job.", hint="Use enqueue(...).")
-        rows = list(arguments)
+        # A generator may give one dict again and again, with other values each time.
+        rows = [row.copy() if type(row) is dict else row for row in arguments]
         if job_ids is None and (batch := self._made.batch_of(rows)) is not None:
             return self._task.sender.enqueue_batch(batch, self._options.session)
         given: list[UUID | str | None] = [None] * len(rows) if job_ids is None else [*job_ids]

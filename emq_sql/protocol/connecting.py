@@ -17,14 +17,20 @@ import sqlalchemy
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from sqlalchemy.engine import URL, Engine
-from sqlalchemy.pool import PoolProxiedConnection
+from sqlalchemy.pool import (
+    AssertionPool,
+    ConnectionPoolEntry,
+    NullPool,
+    PoolProxiedConnection,
+    QueuePool,
+)
 
 from emq_sql.errors import BadSetting, UnsupportedHandle
 from emq_sql.protocol import opening, preparing
 from emq_sql.protocol.adapt import as_psycopg
 from emq_sql.protocol.bounded import BoundedConnection
 from emq_sql.protocol.instants import legible_instants
-from emq_sql.protocol.troubles import found, may_not_write
+from emq_sql.protocol.troubles import found, of_its_connection
 
 _SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 _SETTINGS: dict[str, Any] = {
@@ -38,6 +44,8 @@ _KEEPALIVE: dict[str, Any] = {
     "tcp_user_timeout": 60_000,
 }  # fmt: skip
 _USED = 3  # times, after which a connection of the pool is worth a question
+_TAKEN = "emq_sql_autocommit"  # of a pooled connection that is in autocommit for us alone
+_restored: weakref.WeakSet[Engine] = weakref.WeakSet()  # that restore what comes back
 _ours: weakref.WeakSet[Engine] = weakref.WeakSet()  # whose settings are not the application's
 _EXAMPLES = 'For example "postgresql://user@host/name" or "host=... dbname=...".'
 
@@ -137,20 +145,19 @@ def borrowed(engine: Engine) -> Iterator[psycopg.Connection[Any]]:
     (`engine_connect`) are not.
     """
     lent = _checked_out(engine)
-    conn = as_psycopg(lent.driver_connection)
-    usual = conn.autocommit
     try:
-        if not usual:
-            conn.autocommit = True
+        conn = as_psycopg(lent.driver_connection)
+        _take_over(engine, lent, conn)
         if conn.prepare_threshold is None and engine in _ours:
             _prepare_when_used(lent, conn)
         yield conn
     except Exception as error:
-        if may_not_write(error):
-            conn.close()
+        if of_its_connection(error):
+            lent.invalidate()
+            engine.dispose()
         raise
     finally:
-        _give_back(engine, lent, conn, autocommit=usual)
+        _give_back(engine, lent)
 
 
 def dedicated(engine: Engine, limit: float = opening.LIMIT) -> psycopg.Connection[Any]:
@@ -221,18 +228,44 @@ def _prepare_when_used(lent: PoolProxiedConnection, conn: psycopg.Connection[Any
             preparing.ask(conn)
 
 
-def _give_back(
-    engine: Engine, lent: PoolProxiedConnection, conn: psycopg.Connection[Any], *, autocommit: bool
-) -> None:
-    """To the pool, as it came; what cannot be left like that is given up."""
+def _take_over(engine: Engine, lent: PoolProxiedConnection, conn: psycopg.Connection[Any]) -> None:
+    """Put it into autocommit; however it comes back into the pool, it is put back then.
+
+    A transaction that is open already is one that a listener of the application's has begun when
+    the connection was made or lent, and is rolled back; where others may have the same connection
+    it may be theirs, and is left alone.
+    """
+    if conn.info.transaction_status != TransactionStatus.IDLE:
+        if not isinstance(engine.pool, (QueuePool, NullPool, AssertionPool)):
+            raise UnsupportedHandle(
+                "The engine's pool gives this thread a connection on which a transaction is open.",
+                hint="Enqueue with session=..., or give EMQ an engine with a QueuePool.",
+            )
+        conn.rollback()
+    if not conn.autocommit:
+        if engine not in _restored:
+            sqlalchemy.event.listen(engine, "checkin", _as_it_was)
+            _restored.add(engine)
+        lent.info[_TAKEN] = True
+        conn.autocommit = True
+
+
+def _as_it_was(driver: psycopg.Connection[Any] | None, record: ConnectionPoolEntry) -> None:
+    """A connection comes back, by whatever way: the application's next user has no autocommit."""
+    if record.info.pop(_TAKEN, None) is None or driver is None or driver.closed:
+        return
     try:
-        if conn.info.transaction_status != TransactionStatus.IDLE:
-            conn.rollback()
-        if conn.autocommit != autocommit:
-            conn.autocommit = autocommit
-    except psycopg.Error:
-        conn.close()
-    if conn.closed:
-        lent.invalidate()
-        engine.dispose()
+        driver.autocommit = False
+    except psycopg.Error:  # something is under way on it still
+        record.invalidate()
+
+
+def _give_back(engine: Engine, lent: PoolProxiedConnection) -> None:
+    if lent.is_valid:
+        conn = lent.driver_connection
+        if conn is None or conn.closed:
+            lent.invalidate()
+            engine.dispose()
+        elif conn.autocommit and conn.info.transaction_status != TransactionStatus.IDLE:
+            lent.invalidate()  # what was begun on it has not ended in order
     lent.close()

@@ -12,7 +12,7 @@ from emq_sql.errors import Ambiguous, EmqError, Retryable
 from emq_sql.protocol import preparing
 from emq_sql.protocol.adapt import cursor
 from emq_sql.protocol.silence import CallLimit
-from emq_sql.protocol.troubles import may_not_write, named, translate
+from emq_sql.protocol.troubles import named, of_its_connection, translate
 
 T = TypeVar("T")
 Connect = Callable[[], psycopg.Connection[Any]]
@@ -77,7 +77,7 @@ class Link:
                     return self._transaction(connection, verb)
                 return verb(connection)
         except (psycopg.Error, EmqError) as error:
-            if may_not_write(error):
+            if of_its_connection(error):
                 self.close()
             told = error
             if isinstance(told, psycopg.Error):

@@ -7,7 +7,9 @@ an error, decided in SQL under a lock, so these tools may follow one another.
 
 from __future__ import annotations
 
+import random
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,9 +19,17 @@ from typing import Literal
 
 import psycopg
 from psycopg import sql
+from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from emq_sql.errors import Refused, SchemaMissing, SchemaTooNew, SchemaTooOld, StepOutOfOrder
+from emq_sql.errors import (
+    Refused,
+    Retryable,
+    SchemaMissing,
+    SchemaTooNew,
+    SchemaTooOld,
+    StepOutOfOrder,
+)
 from emq_sql.protocol import troubles
 from emq_sql.protocol.adapt import committing
 from emq_sql.protocol.bounded import longer
@@ -27,6 +37,7 @@ from emq_sql.rules import names
 
 Direction = Literal["up", "down"]
 
+_PATIENCE = 30.0  # seconds that a downgrade is tried for while somebody is in its way
 _STEP_NAME = re.compile(r"(?P<number>\d{4})_(?P<phase>pre|post)_(?P<what>\w+)")
 _QUALIFIER = re.compile(r"(?<![\w.])emq\.")
 _CREATE_FUNCTION = re.compile(r"^create function\b", re.M)
@@ -172,11 +183,28 @@ def downgrade(
 ) -> list[int]:
     """Take back the steps above `to`, newest first, all or none; answers their numbers.
 
-    Raises JobsWouldBeLost when a table that holds jobs would go, unless `discard_jobs` is true.
+    Raises JobsWouldBeLost when a table that holds jobs would go, unless `discard_jobs` is true;
+    Retryable when somebody was in the way for half a minute. Meanwhile it gives back all locks that
+    it has, and tries again: a step waits in the server only when it holds nobody else up.
     """
     have = current(conn, schema=schema)
     if to >= have:
         return []
+    until = time.monotonic() + _PATIENCE
+    while True:
+        own = conn.info.transaction_status == TransactionStatus.IDLE
+        try:
+            return _downgrade(conn, schema, have, to, discard_jobs)
+        except Retryable as error:
+            held_up = isinstance(error.__cause__, psycopg.errors.LockNotAvailable)
+            if not (own and held_up) or time.monotonic() >= until:
+                raise
+        time.sleep(random.uniform(0.2, 1.0))  # noqa: S311
+
+
+def _downgrade(
+    conn: psycopg.Connection, schema: str, have: int, to: int, discard_jobs: bool
+) -> list[int]:
     needing = _needing("the owner of the ledger", "downgrade")
     with needing, committing(conn), conn.transaction(), psycopg.Cursor(conn) as cursor:
         if discard_jobs:

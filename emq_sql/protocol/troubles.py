@@ -47,6 +47,7 @@ OURS: dict[str, type[EmqError]] = {
 _RETRYABLE_CLASSES = ("40", "53", "57", "58")
 _RETRYABLE_CODES = ("55P03", "25P03", "25P04")
 _READ_ONLY = "25006"
+_REPLANS = "RevalidateCachedQuery"  # of PostgreSQL's own source: its messages may be translated
 # The server went while it may have been answering: a statement that commits by itself may have done
 # so. (statement_completion_unknown says it of any statement.)
 _GONE = ("57P01", "57P02")
@@ -109,14 +110,26 @@ def found() -> Iterator[None]:
         ) from error
 
 
-def may_not_write(error: BaseException | None) -> bool:
-    """Whether this says that its server, a standby or set to be read-only, takes no writes.
+def of_its_connection(error: BaseException | None) -> bool:
+    """Whether another connection may well do what this one cannot, which is given up then.
 
-    No connection need have broken: another server may be the primary by now.
+    Its server, a standby or set to be read-only, takes no writes, and another one may be the
+    primary by now. Or a statement that was prepared on it is good for nothing any more.
     """
     if isinstance(error, EmqError):
         error = error.__cause__
-    return isinstance(error, psycopg.Error) and error.sqlstate == _READ_ONLY
+    return isinstance(error, psycopg.Error) and (
+        error.sqlstate == _READ_ONLY or _prepared_is_gone(error)
+    )
+
+
+def _prepared_is_gone(error: psycopg.Error) -> bool:
+    """The application has deallocated it behind the driver's back, or a schema step gave it other
+    columns. Nothing was done.
+    """
+    return isinstance(error, pg.InvalidSqlStatementName) or (
+        isinstance(error, pg.FeatureNotSupported) and error.diag.source_function == _REPLANS
+    )
 
 
 def about_data(error: BaseException) -> bool:
@@ -190,7 +203,7 @@ def translate(error: psycopg.Error, *, own_transaction: bool = False) -> EmqErro
         return Ambiguous(what, hint=_ASK)
     if state == _READ_ONLY:
         return Retryable(what, hint=_WRITABLE)
-    if state[:2] in _RETRYABLE_CLASSES or state in _RETRYABLE_CODES:
+    if state[:2] in _RETRYABLE_CLASSES or state in _RETRYABLE_CODES or _prepared_is_gone(error):
         return Retryable(what, hint=_again(state))
     if state == _FAILED_TRANSACTION:
         return Refused(what, hint="A statement failed before: roll back, then call again.")

@@ -58,6 +58,11 @@ def encode_array(rows: Sequence[Mapping[str, Any]]) -> str:
     return _JSON.encode(rows)
 
 
+def each_of(array: str) -> list[str]:
+    """The payloads of an `encode_array`, each as JSON text."""
+    return [_JSON.encode(document) for document in json.loads(array)]
+
+
 def decode(payload: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """(positional, keyword) arguments of a payload as jsonb hands it back.
 

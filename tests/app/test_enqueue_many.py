@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from emq_sql import EMQ, Task
@@ -123,3 +125,16 @@ def test_each_row_is_a_mapping(send: Send, reader: Reader, row: object) -> None:
 def test_only_prepared_jobs_are_taken(emq: EMQ, send: Send) -> None:
     with pytest.raises(BadSetting, match=r"Job 1 of 2 is of type Using.*task\.job"):
         emq.enqueue_many([send.job(n=1), send.using()])  # type: ignore[list-item]
+
+
+def test_one_dict_that_is_given_again_and_again_is_a_job_as_it_was_each_time(
+    send: Send, reader: Reader
+) -> None:
+    def rows() -> Iterator[dict[str, int]]:
+        row = {}
+        for n in range(4):
+            row["n"] = n
+            yield row
+
+    send.enqueue_many(rows())
+    assert reader.numbers() == [0, 1, 2, 3]

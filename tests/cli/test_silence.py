@@ -11,6 +11,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from emq_sql.protocol import steps
 from tests.cli.conftest import COMMAND, PATIENCE, ROOT, Emq
 from tests.plugins.databases import Database
 from tests.plugins.proxy import proxied
@@ -96,6 +97,7 @@ def test_a_statement_past_patience_is_cancelled_on_the_server(db: Database, star
 def test_a_step_of_the_schema_is_never_cut_and_who_is_in_its_way_is_told(
     db: Database, start: Start
 ) -> None:
+    steps.downgrade(db.connect(), to=4)
     holder = db.connect(autocommit=False, application_name="somebody")
     holder.execute("lock table emq.queue in access share mode")
     process = start(db.dsn, "--patience", "0.5", "schema", "downgrade", "--to", "3")
@@ -106,6 +108,20 @@ def test_a_step_of_the_schema_is_never_cut_and_who_is_in_its_way_is_told(
     holder.rollback()
     out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (0, "")
+    assert "now at 3" in out
+
+
+def test_steps_back_that_are_held_up_are_tried_again_as_a_whole(db: Database, start: Start) -> None:
+    holder = db.connect(autocommit=False, application_name="somebody")
+    holder.execute("lock table emq.queue in access share mode")
+    process = start(db.dsn, "--patience", "0.5", "schema", "downgrade", "--to", "3")
+    assert process.stderr is not None
+    told = process.stderr.readline()
+    assert f"waiting for process {holder.info.backend_pid} " in told and "somebody" in told
+    assert steps.current(db.connect()) == steps.newest()
+    holder.rollback()
+    out, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
     assert "now at 3" in out
 
 

@@ -121,6 +121,8 @@ def test_a_block_that_raises_leaves_neither(house: Field, kind: str, how: str) -
 
 
 def test_the_address_of_the_ledger_is_no_argument_of_the_children(house: Field) -> None:
+    house.enqueue("awaits")
+    house.until("select count(*) > 0 from emq.archive")  # so there are children
     children = psutil.Process(house.workers[0].pid).children()
     told = [word for child in children for word in child.cmdline()]
     assert "worker-child" in told

@@ -39,7 +39,7 @@ def test_a_batch_says_of_each_job_what_it_says_alone(rows: list[dict[str, Any]])
     if together is None:
         assert not rows
         return
-    batch, back = together.batch, together.jobs()
+    batch, back = together.batch, together.one_by_one()
     assert json.loads(batch.payloads) == [json.loads(one.job.payload) for one in alone]
     assert [(one.job.id, one.job.payload) for one in back] == [
         (id, one.job.payload) for id, one in zip(batch.ids, alone, strict=True)
@@ -87,3 +87,11 @@ def test_what_a_batch_cannot_say_is_left_to_jobs_one_by_one() -> None:
     assert made(run_at=datetime.now(UTC)).batch_of(rows) is None
     assert made().batch_of([]) is None
     assert made().batch_of([{"n": "x" * 200_000}] * 100) is None
+
+
+def test_what_was_made_ready_stays_as_it_was_whatever_becomes_of_its_arguments() -> None:
+    rows: list[dict[str, Any]] = [{"n": [1]}]
+    together = made().batch_of(rows)
+    assert together is not None
+    rows[0]["n"].append(object())
+    assert [json.loads(one.job.payload) for one in together.one_by_one()] == [{"n": [1]}]
