@@ -13,7 +13,7 @@ from emq_sql.embedded import Server
 from emq_sql.protocol import steps
 from tests.faults.processes import Field, wait_for
 from tests.plugins.own_server import kind_of, own_server_of
-from tests.plugins.proxy import proxied
+from tests.plugins.proxy import CLAIM, COMPLETION, proxied
 from tests.plugins.running import PgServer
 
 BACKEND = "select pid from pg_stat_activity where datname = current_database() and"
@@ -93,7 +93,7 @@ def test_a_claim_whose_answer_is_lost_is_read_back_and_run_in_the_same_attempt(
     field: Field,
 ) -> None:
     with proxied(field.dsn) as proxy:
-        proxy.lose_reply_to(b"emq.claim(")
+        proxy.lose_reply_to(CLAIM)
         jobs = field.enqueue("hold", 3)
         # The lease is far longer than the test is patient: waiting it out would fail.
         field.start(dsn=proxy.dsn, lease=3600)
@@ -110,7 +110,7 @@ def test_a_completion_whose_answer_is_lost_is_repeated_and_counts_once(field: Fi
         field.enqueue("hold", 2)
         field.start(dsn=proxy.dsn, lease=3600)
         field.until_started(2)
-        proxy.lose_reply_to(b"emq.complete")
+        proxy.lose_reply_to(*COMPLETION)
         field.let_go()
         assert proxy.lost.wait(20)
         field.until_archived(2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 
 from tests.faults.processes import Field, wait_for
-from tests.plugins.proxy import proxied
+from tests.plugins.proxy import CLAIM, proxied
 
 
 def test_a_worker_whose_loop_hears_nothing_still_ends_in_order(field: Field) -> None:
@@ -14,7 +14,7 @@ def test_a_worker_whose_loop_hears_nothing_still_ends_in_order(field: Field) -> 
         # Its leases are extended all the while, so nobody else could ever take the job.
         worker = field.start(dsn=proxy.dsn, lease=3600, concurrency=2, grace=0)
         field.until_started(1)
-        proxy.silence(b"_pg3_0")  # a claim that is prepared goes by its name
+        proxy.silence(CLAIM)
         assert proxy.lost.wait(20)
         worker.send(signal.SIGTERM)
         assert worker.wait() == 0
@@ -71,7 +71,7 @@ def test_a_drain_that_only_waits_for_a_lost_claim_says_so_and_ends_before_its_gr
     with proxied(field.dsn) as proxy:
         worker = field.start(dsn=proxy.dsn, concurrency=1, grace=600)
         field.until("select count(*) = 1 from emq.worker")
-        proxy.lose_reply_to(b"emq.claim(")
+        proxy.lose_reply_to(CLAIM)
         assert proxy.lost.wait(20)
         worker.send(signal.SIGTERM)
         assert worker.wait() == 0

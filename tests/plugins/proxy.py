@@ -16,6 +16,10 @@ from psycopg.conninfo import conninfo_to_dict
 from tests.plugins.databases import url
 
 READY = b"Z\x00\x00\x00\x05I"  # ReadyForQuery, idle: the transaction has ended
+# A worker's claim: bound in the unnamed portal, and the first statement that its connection has
+# prepared. Its text is sent once, to be prepared, when nothing is claimed yet.
+CLAIM = b"\0_pg3_0\0"
+COMPLETION = (b"emq.complete(", b"\0_pg3_1\0")  # by itself, or with a claim: prepared second
 _CHUNK = 65536
 
 
