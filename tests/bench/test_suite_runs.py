@@ -67,7 +67,8 @@ def test_all_jobs_of_a_drain_are_counted_and_written_to_the_wal(cells: Cells) ->
         (run,) = cells[name]["runs"]
         given = settings.QUICK.waiting_jobs if "waits" in name else settings.QUICK.drain_jobs
         assert 0 < run["jobs"] <= given
-        assert run["per_second"] == pytest.approx(run["jobs"] / run["seconds"], rel=0.01)
+        # Of a thousand jobs the seconds, in milliseconds, say the rate to two digits only.
+        assert run["jobs"] / run["per_second"] == pytest.approx(run["seconds"], abs=0.0011)
         assert run["life_wal_bytes"] > run["wal_bytes"] > 100  # a row of the archive at least
         assert 0 < run["commits"] <= 4
 
