@@ -1,6 +1,6 @@
 """The numbered SQL steps: found, rendered for a schema, applied and taken back.
 
-A rendered step is one statement (see `migrations/step_up.sql`), so that Alembic, Django, psql and
+A rendered step is one statement (see `migrations/step.sql`), so that Alembic, Django, psql and
 a driver can all run the same text. A step at or below the version in `meta` is a no-op and a gap is
 an error, decided in SQL under a lock, so these tools may follow one another.
 """
@@ -115,11 +115,12 @@ def for_schema(text: str, schema: str) -> str:
 
 def render(step: Step, direction: Direction, schema: str = "emq") -> str:
     """One step as one SQL statement, for any tool that can run SQL."""
-    template = (migrations_folder() / f"step_{direction}.sql").read_text()
+    template = (migrations_folder() / "step.sql").read_text()
     executes = "\n".join(
         f"  execute $emq_{n}$\n{text.rstrip()}\n$emq_{n}$;"
         for n, text in enumerate(statements(step, direction), start=1)
     )
+    template = template.replace("@up@", str(direction == "up").lower())
     template = template.replace("@number@", str(step.number))
     return for_schema(template.replace("@statements@", executes), schema)
 

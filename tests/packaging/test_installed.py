@@ -31,7 +31,7 @@ def test_the_wheel_carries_every_migration_file(wheel: Path) -> None:
     }
     prefix = "emq_sql/_migrations/"
     assert {name.removeprefix(prefix) for name in names_in(wheel) if prefix in name} == there
-    assert {"env.py", "script.py.mako", "roles.sql", "step_up.sql", "step_down.sql"} <= there
+    assert {"env.py", "script.py.mako", "roles.sql", "step.sql"} <= there
 
 
 def test_the_wheel_carries_the_package_and_nothing_else(wheel: Path) -> None:

@@ -1,4 +1,4 @@
-"""For each clause of the templates that holds a promise: the test that fails without it.
+"""For each clause of the template that holds a promise: the test that fails without it.
 
 `python -m tests.upgrade.clauses [name ...]` judges all, or these; all must be held. Each runs in a
 tree of its own, with this checkout's code and tests, and migrations that lack the clause.
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-TEMPLATES = ("step_up.sql", "step_down.sql")
+TEMPLATE = "step.sql"
 TESTS = "tests/upgrade/test_lock_budget.py"
 HELD_UP = "test_a_step_that_is_held_up_holds_nobody_up_and_goes_on_when_it_can"
 NEVER = "test_a_step_that_never_gets_its_lock_changes_nothing_and_says_who_has_it"
@@ -33,7 +33,7 @@ _STRONG = "('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclus
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """In both templates `old` becomes `new`, and the test fails."""
+    """In the template `old` becomes `new`, and the test fails."""
 
     name: str
     test: str
@@ -64,9 +64,8 @@ def judge(clause: Clause, dsn: str | None = None) -> tuple[bool, str]:
         for name in ("emq_sql", "tests", "pyproject.toml"):
             (tree / name).symlink_to(ROOT / name)
         shutil.copytree(ROOT / "migrations", tree / "migrations")
-        for name in TEMPLATES:
-            file = tree / "migrations" / name
-            file.write_text(without(file.read_text(), clause))
+        file = tree / "migrations" / TEMPLATE
+        file.write_text(without(file.read_text(), clause))
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-xq", "--no-header", "--tb=line", "--timeout=60",
              "-p", "no:cacheprovider", "-p", "no:xdist", f"{TESTS}::{clause.test}"],

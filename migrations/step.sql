@@ -1,7 +1,7 @@
--- Template of a numbered step, upward: one statement, so that Alembic's op.execute, Django's RunSQL,
--- psql and a driver can all run it. It is a no-op at or above its number and an error over a gap,
--- decided under a lock, so that several tools may follow one another.
--- Parameters: the number of the step, the statements of its files.
+-- Template of a numbered step, up or down: one statement, so that Alembic's op.execute, Django's
+-- RunSQL, psql and a driver can all run it. One that is done already is a no-op, and one out of its
+-- turn an error, decided under a lock, so that several tools may follow one another.
+-- Parameters: whether it goes up, the number of the step, the statements of its files.
 -- Locks: one advisory lock to the end of the transaction, and those of its statements. Unless the
 -- session has a lock_timeout of its own it waits 500 ms for each, which is less than the second
 -- after which a deadlock is looked for: the step gives way, and no worker. What it has taken it gives
@@ -9,6 +9,7 @@
 -- others up already. The wait for another upgrade is not bounded so.
 do $emq_step$
 declare
+  v_up constant boolean := @up@;
   v int := 0;
   v_wait text := current_setting('lock_timeout');
   v_patience interval := coalesce(nullif(current_setting('emq.step_patience', true), ''), '30 s');
@@ -28,13 +29,18 @@ begin
                      'insert into emq.meta (version) values (...);';
     end if;
   end if;
-  if v >= @number@ then
+  if v_up and v >= @number@ then
     raise notice 'emq: step @number@ is in place already (the schema is at %)', v;
     return;
-  end if;
-  if v < @number@ - 1 then
+  elsif v_up and v < @number@ - 1 then
     raise exception 'emq: step @number@ would leave a gap: the schema is at %', v
       using errcode = 'EQ004', hint = 'Apply the steps in between first: emq schema upgrade.';
+  elsif not v_up and v < @number@ then
+    raise notice 'emq: step @number@ is not in place (the schema is at %)', v;
+    return;
+  elsif not v_up and v > @number@ then
+    raise exception 'emq: step @number@ is not the newest: the schema is at %', v
+      using errcode = 'EQ004', hint = 'Take back the later steps first: emq schema downgrade.';
   end if;
   -- Who waits for a lock on a table makes everybody wait who comes after, so it is not for long.
   perform set_config('lock_timeout', '500ms', true) where v_wait = '0';
@@ -42,7 +48,10 @@ begin
   loop
     begin
 @statements@
-  update emq.meta set version = @number@, upgraded_at = clock_timestamp();
+  if to_regclass('emq.meta') is not null then  -- not after the first one was taken back
+    execute format('update emq.meta set version = %s, upgraded_at = clock_timestamp()',
+                   case when v_up then @number@ else @number@ - 1 end);
+  end if;
       exit;
     exception when lock_not_available or deadlock_detected then
       v_tries := v_tries + 1;
