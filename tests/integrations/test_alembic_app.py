@@ -165,7 +165,7 @@ def test_replicas_that_start_at_the_same_time_migrate_once_and_all_start(
     assert watch.one("select version from emq.meta") == NEWEST
     assert watch.rows("select version_num from alembic_version") == [("r3",)]
     assert watch.one("select indisvalid from pg_index where indexrelid = 'i'::regclass")
-    assert watch.one("select count(*) from pg_locks where locktype = 'advisory'") == 0
+    assert watch.one(_ADVISORY_LOCKS) == 0
 
 
 @pytest.mark.parametrize("gated", [False], indirect=True)
@@ -185,6 +185,9 @@ def test_without_taking_turns_the_second_replica_fails_and_harms_nothing(
     gated.run("upgrade", "head")
 
 
+_ADVISORY_LOCKS = """
+select count(*) from pg_locks l join pg_database d on d.oid = l.database
+ where l.locktype = 'advisory' and d.datname = current_database()"""
 _AT_THE_GATE = """exists (
     select from pg_locks l join pg_stat_activity a using (pid)
      where a.application_name = %s and l.locktype = 'advisory' and not l.granted)"""
@@ -224,12 +227,11 @@ def test_a_turn_ends_with_a_revision_that_fails(empty_db: Database, tmp_path: Pa
 def test_a_turn_ends_with_a_transaction_that_env_py_left_broken(empty_db: Database) -> None:
     engine = create_engine(empty_db.dsn.replace("postgresql:", "postgresql+psycopg:"))
     watch = Ledger(empty_db.connect())
-    locks = "select count(*) from pg_locks where locktype = 'advisory'"
     with engine.connect() as connection:
         with pytest.raises(DBAPIError, match="division by zero"), one_at_a_time(connection):
-            assert watch.one(locks) == 1
+            assert watch.one(_ADVISORY_LOCKS) == 1
             connection.execute(text("select 1 / 0"))
-        assert watch.one(locks) == 0
+        assert watch.one(_ADVISORY_LOCKS) == 0
     engine.dispose()
 
 
