@@ -25,6 +25,10 @@ from tests.plugins.databases import Database
 from tests.protocol.calls import Ledger
 
 LOCK = text("select pg_advisory_xact_lock(42)")
+WAITS_FOR_A_LOCK = """
+select pid from pg_stat_activity
+ where datname = current_database() and wait_event_type = 'Lock'
+"""
 WAITING = """
 count(*) = %s from pg_stat_activity
  where datname = current_database() and wait_event_type = 'Lock'
@@ -110,7 +114,7 @@ def test_a_connection_that_goes_back_while_a_request_is_on_its_way_serves_nobody
     lease = a_lease()
     first = runs.run(lease, runs.waits)
     locked.wait(WAITING, 1)
-    was = locked.column("select pid from pg_stat_activity where wait_event_type = 'Lock'")
+    was = locked.column(WAITS_FOR_A_LOCK)
     runs.stopping.stop(lease)
     assert asked.wait(20)
     locked.run("select pg_advisory_unlock(42)")
@@ -118,7 +122,7 @@ def test_a_connection_that_goes_back_while_a_request_is_on_its_way_serves_nobody
     locked.run("select pg_advisory_lock(42)")
     second = runs.run(a_lease(), runs.waits)
     locked.wait(WAITING, 1)
-    assert locked.column("select pid from pg_stat_activity where wait_event_type = 'Lock'") != was
+    assert locked.column(WAITS_FOR_A_LOCK) != was
     go.set()
     locked.wait("not exists (select from pg_stat_activity where pid = any(%s))", was)
     locked.run("select pg_advisory_unlock(42)")

@@ -155,7 +155,7 @@ def test_replicas_that_start_at_the_same_time_migrate_once_and_all_start(
     for n in (1, 2):
         watch.wait(
             "exists (select from pg_stat_activity where application_name = %s"
-            " and state = 'idle' and query ilike 'rollback')",
+            " and datname = current_database() and state = 'idle' and query ilike 'rollback')",
             f"replica {n}",
         )
     watch.run(f"select pg_advisory_unlock({GATE})")
@@ -190,7 +190,8 @@ select count(*) from pg_locks l join pg_database d on d.oid = l.database
  where l.locktype = 'advisory' and d.datname = current_database()"""
 _AT_THE_GATE = """exists (
     select from pg_locks l join pg_stat_activity a using (pid)
-     where a.application_name = %s and l.locktype = 'advisory' and not l.granted)"""
+     where a.application_name = %s and a.datname = current_database()
+       and l.locktype = 'advisory' and not l.granted)"""
 
 
 def test_a_turn_ends_with_the_process_that_has_it(empty_db: Database, gated_dead: App) -> None:

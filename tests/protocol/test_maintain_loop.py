@@ -83,10 +83,11 @@ def test_while_it_sleeps_it_holds_no_lock_and_no_old_snapshot(
     ledger: Ledger, looping: Callable[..., Loop]
 ) -> None:
     looping("call emq.maintain_loop(600, '300 s')")
-    asleep = "from pg_stat_activity where query like 'call emq%%' and wait_event = 'PgSleep'"
+    loops = "from pg_stat_activity where datname = current_database() and query like 'call emq%%'"
+    asleep = f"{loops} and wait_event = 'PgSleep'"
     ledger.wait(f"exists (select {asleep})")
     assert ledger.maintain()  # the lock of upkeep is free
-    first = ledger.one("select xact_start from pg_stat_activity where query like 'call emq%%'")
+    first = ledger.one(f"select xact_start {loops}")
     ledger.wait(f"exists (select {asleep} and xact_start > %s)", first)
 
 

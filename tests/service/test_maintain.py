@@ -21,7 +21,9 @@ from tests.protocol.calls import Ledger
 
 pytestmark = pytest.mark.faults
 
-UPKEEP = "from pg_stat_activity where application_name like 'emq upkeep maintain %%'"
+UPKEEP = """from pg_stat_activity
+ where datname = current_database() and application_name like 'emq upkeep maintain %%'
+"""
 
 
 class Process:

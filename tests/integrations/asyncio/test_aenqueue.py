@@ -180,7 +180,10 @@ def test_a_backend_that_ends_in_the_transaction_is_a_retryable_error_and_no_job(
     async def scenario() -> None:
         async with handles() as handle:
             await send.using(session=handle).aenqueue(n=1)
-            (row,) = reader.rows("select pid from pg_stat_activity where state like 'idle in%%'")
+            (row,) = reader.rows(
+                "select pid from pg_stat_activity"
+                " where datname = current_database() and state like 'idle in%%'"
+            )
             reader.end_session(row["pid"])
             with pytest.raises(Retryable):
                 await send.using(session=handle).aenqueue(n=2)
