@@ -23,6 +23,17 @@ USUAL_PRIORITY = 2
 
 
 @dataclass(frozen=True, slots=True)
+class UniqueKey:
+    """Another job with this key is not added while this one holds it: for as long as `scope` says,
+    or for `span` after the enqueue.
+    """
+
+    key: str
+    scope: Literal["unfinished", "waiting", "until"] = "unfinished"
+    span: timedelta | None = None  # of "until"
+
+
+@dataclass(frozen=True, slots=True)
 class NewJob:
     """One job to enqueue; times are the server's, `None` means the queue's setting."""
 
@@ -36,6 +47,7 @@ class NewJob:
     lease: timedelta | None = None
     headers: str | None = None
     unless_waiting: bool = False  # nothing is added while one of this task waits in the queue
+    unique: UniqueKey | None = None
 
 
 @dataclass(frozen=True, slots=True)

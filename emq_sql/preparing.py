@@ -13,6 +13,7 @@ from emq_sql.job import NewBatch, NewJob
 from emq_sql.minting import new_id, new_ids
 from emq_sql.rules import ids, payload
 from emq_sql.rules.expiry import with_expiry
+from emq_sql.rules.unique import Unique
 
 _LONGEST_BATCH = 16 * 1024 * 1024  # characters of JSON: one jsonb value holds 256 MB at most
 
@@ -32,6 +33,7 @@ class Options:
     headers: str | None = None  # JSON text, checked
     expires: timedelta | None = None
     unless_waiting: bool = False
+    unique: Unique | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,7 @@ class Preparing:
             lease=said.lease,
             headers=with_expiry(said.headers, said.expires, said.delay, said.run_at),
             unless_waiting=said.unless_waiting,
+            unique=None if said.unique is None else said.unique.of(self._task.name, args, kwargs),
         )
         return Prepared(said.queue, job, minted=job_id is None)
 
@@ -132,10 +135,11 @@ class Preparing:
     def batch_of(self, rows: Sequence[Mapping[str, Any]]) -> PreparedBatch | None:
         """The same jobs as `all_of`, with ids minted here, in the form that costs least.
 
-        None when there is no such form: they are not due at once, or are too long together.
+        None when there is no such form: they are not due at once, each has a unique key, or they
+        are too long together.
         """
         said, limit = self._said, self._task.sender.payload_limit
-        if not rows or said.delay is not None or said.run_at is not None:
+        if not rows or said.delay is not None or said.run_at is not None or said.unique is not None:
             return None
         documents = []
         shape: tuple[str, ...] | None = None

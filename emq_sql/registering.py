@@ -21,6 +21,7 @@ from emq_sql.rules import names
 from emq_sql.rules.backoff import Policy, as_backoff
 from emq_sql.rules.durations import duration
 from emq_sql.rules.permanence import Exceptions, permanent_classes
+from emq_sql.rules.unique import KeyOf, While
 from emq_sql.tasks import (
     Duration,
     Sender,
@@ -28,6 +29,7 @@ from emq_sql.tasks import (
     checked_budget,
     checked_lease,
     checked_priority,
+    checked_unique,
     function_name,
 )
 from emq_sql.worker.effects import Kind
@@ -47,6 +49,9 @@ class TaskSettings(TypedDict, total=False):
     lease: Duration | None
     timeout: Duration | None
     expires: Duration | None
+    unique_key: str | KeyOf | None
+    unique_while: While | None
+    unique_for: Duration | None
     backoff: Policy | None
     permanent: Exceptions
     cancel_sql: bool
@@ -125,6 +130,9 @@ class Registry:
         lease: Duration | None = None,
         timeout: Duration | None = None,
         expires: Duration | None = None,
+        unique_key: str | KeyOf | None = None,
+        unique_while: While | None = None,
+        unique_for: Duration | None = None,
         backoff: Policy | None = None,
         permanent: Exceptions = (),
         cancel_sql: bool = False,
@@ -137,11 +145,12 @@ class Registry:
         `name` is the function's own when left out (without its module, so that moving a file
         strands no job). `max_attempts` limits failures and lost leases together, `lease` is how
         long a worker may be silent, `timeout` how long one run may take; durations are seconds or
-        timedelta. Past `expires` after it was due a job is not begun any more. `backoff` is a
-        Backoff, a function of the failures, or constant seconds; what is raised of the classes in
-        `permanent` is not tried again, nor is `Permanent`. With `takes_context` the function gets a
-        Job as its first argument. With `cancel_sql` an operator's cancel also cancels the SQL that
-        it has under way (direct connections of SQLAlchemy with psycopg).
+        timedelta. Past `expires` after it was due a job is not begun any more. `unique_key`,
+        `unique_while` and `unique_for` are those of `using`. `backoff` is a Backoff, a function of
+        the failures, or constant seconds; what is raised of the classes in `permanent` is not tried
+        again, nor is `Permanent`. With `takes_context` the function gets a Job as its first
+        argument. With `cancel_sql` an operator's cancel also cancels the SQL that it has under way
+        (direct connections of SQLAlchemy with psycopg).
 
         With `transaction` the function is called in a transaction that ends its run, and gets its
         handle first (after the Job): a Session (True, or "session"), a "connection" or a "psycopg"
@@ -156,6 +165,7 @@ class Registry:
             max_attempts=None if max_attempts is None else checked_budget(max_attempts),
             lease=None if lease is None else checked_lease(lease),
             expires=None if expires is None else duration(expires, "expires"),
+            unique=checked_unique(unique_key, unique_while, unique_for),
         )
         limit = None if timeout is None else duration(timeout, "timeout")
         policy = None if backoff is None else as_backoff(backoff)

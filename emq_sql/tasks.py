@@ -16,6 +16,7 @@ from emq_sql.protocol.bridging import waited
 from emq_sql.rules import ids, lease, names, payload
 from emq_sql.rules.durations import aware, duration
 from emq_sql.rules.shapes import Shapes
+from emq_sql.rules.unique import KeyOf, Unique, While, unique
 from emq_sql.worker.handler import Handler
 
 P = ParamSpec("P")
@@ -178,6 +179,9 @@ class Task(Generic[P, R]):
         headers: Mapping[str, Any] | None = None,
         expires: Duration | None = None,
         unless_waiting: bool = False,
+        unique_key: str | KeyOf | None = None,
+        unique_while: While | None = None,
+        unique_for: Duration | None = None,
     ) -> Using[P]:
         """Say how the next jobs are enqueued; what is left out is the task's, then the queue's.
 
@@ -190,7 +194,11 @@ class Task(Generic[P, R]):
         timedelta) after it is due is not run: it is a dead letter with the reason `expired`. With
         `unless_waiting` nothing is added while a job of this task waits in the queue (the answer is
         `duplicate`, with its id): it begins after this transaction, so its run sees what this one
-        wrote. Raises BadInput.
+        wrote. With `unique_key` (1 to 500 characters, for the whole ledger; or a function that
+        makes it, or None, of the arguments) nothing is added while another job holds the key, whose
+        id is answered with `duplicate`: until that has ended (`unique_while="unfinished"`, the
+        usual one), until a worker has it ("waiting"), or for `unique_for` (seconds or timedelta)
+        after its enqueue, whatever becomes of it. Needs READ COMMITTED. Raises BadInput.
         """
         if delay is not None and run_at is not None:
             raise BadSetting("Both delay and run_at were given.", hint="Give one of them.")
@@ -210,7 +218,12 @@ class Task(Generic[P, R]):
             headers=None if headers is None else _headers(headers),
             expires=said.expires if expires is None else duration(expires, "expires"),
             unless_waiting=unless_waiting,
+            unique=checked_unique(unique_key, unique_while, unique_for) or said.unique,
         )
+        if chosen.unless_waiting and chosen.unique is not None:
+            raise BadSetting(
+                "Both unless_waiting and unique_key were given.", hint="Give one of them."
+            )
         return Using(self, chosen)
 
     def check_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
@@ -239,6 +252,20 @@ def checked_budget(value: object, setting: str = "max_attempts") -> int:
     raise BadSetting(
         f"{setting} {names.shown(value)} is none.", hint="Give a number from 1 to 32767."
     )
+
+
+def checked_unique(
+    key: str | KeyOf | None, during: While | None, span: Duration | None
+) -> Unique | None:
+    """What is said of a unique key; raises BadName or BadSetting."""
+    if key is not None:
+        return unique(key, during, None if span is None else duration(span, "unique_for"))
+    if during is not None or span is not None:
+        raise BadSetting(
+            "It was said how long a unique key is held, and no key was given.",
+            hint="Give unique_key too.",
+        )
+    return None
 
 
 def checked_lease(value: Duration) -> timedelta:

@@ -19,7 +19,8 @@ begin
 end $do$;
 
 grant execute on function
-  emq.enqueue, emq.enqueue_batch, emq.enqueue_many, emq.uuid7, emq.job_id, emq.id_time, emq.ring, emq.ring_parked
+  emq.enqueue, emq.enqueue_batch, emq.enqueue_many, emq.enqueue_unique, emq.uuid7, emq.job_id, emq.id_time,
+  emq.ring, emq.ring_parked
 to @prefix@_producer, @prefix@_worker;
 
 grant execute on function
@@ -57,6 +58,9 @@ grant execute on function emq.enqueue_unless_waiting to @prefix@_producer, @pref
 grant execute on function
   emq.drain, emq.obliterate, emq.release_worker, emq.adopt, emq.here
 to @prefix@_operator;
+
+grant execute on function emq.release_key to @prefix@_operator;
+grant execute on function emq.key_holder to @prefix@_operator, @prefix@_reader;
 
 grant execute on function emq.at_home to @prefix@_worker, @prefix@_operator;
 

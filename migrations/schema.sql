@@ -1386,6 +1386,99 @@ begin
 end $_$;
 
 --
+-- Name: enqueue_unique(text, text[], uuid[], text[], jsonb[], text[], interval[], integer[], timestamp with time zone[], interval[], integer[], interval[], jsonb[]); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.enqueue_unique(p_queue text, p_keys text[], p_ids uuid[], p_tasks text[], p_payloads jsonb[], p_scopes text[] DEFAULT NULL::text[], p_fors interval[] DEFAULT NULL::interval[], p_priorities integer[] DEFAULT NULL::integer[], p_run_ats timestamp with time zone[] DEFAULT NULL::timestamp with time zone[], p_delays interval[] DEFAULT NULL::interval[], p_max_attempts integer[] DEFAULT NULL::integer[], p_leases interval[] DEFAULT NULL::interval[], p_headers jsonb[] DEFAULT NULL::jsonb[], OUT ids uuid[], OUT statuses text[]) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET lock_timeout TO '5s'
+    SET enable_seqscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+declare
+  n int := cardinality(p_ids);
+  v_known uuid[];
+  v_new int[] := '{}';
+  v_answers text[];
+  v_key text;
+  v_holder uuid;
+  u record;
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    raise exception 'emq: enqueue_unique needs READ COMMITTED'
+      using errcode = '25001', hint = 'What has become of the holder since would not be seen.';
+  end if;
+  if p_ids is null or p_keys is null or cardinality(p_keys) <> n or cardinality(p_tasks) <> n
+     or cardinality(p_payloads) <> n or cardinality(p_scopes) <> n or cardinality(p_fors) <> n
+     or cardinality(p_priorities) <> n or cardinality(p_run_ats) <> n or cardinality(p_delays) <> n
+     or cardinality(p_max_attempts) <> n or cardinality(p_leases) <> n or cardinality(p_headers) <> n then
+    raise exception 'emq: enqueue_unique was given arrays of different lengths'
+      using errcode = 'EQ006', hint = 'Each array has one element for each id, or is null.';
+  end if;
+  for u in select * from unnest(p_keys, p_scopes, p_fors) as x (key, scope, span) loop
+    if length(u.key) not between 1 and 500 then
+      raise exception 'emq: a unique key has % characters', length(u.key)
+        using errcode = 'EQ006', hint = 'Give 1 to 500; a digest of what is longer will do.';
+    end if;
+    if u.scope not in ('waiting', 'unfinished', 'until')
+       or (coalesce(u.scope, '') = 'until') <> (u.span is not null)
+       or not (u.span > interval '0' and u.span <= interval '1 year') then
+      raise exception 'emq: a unique key cannot be held for that long'
+        using errcode = 'EQ006', hint = 'p_scopes says waiting, unfinished or until; until needs '
+                                        'an interval of p_fors of at most one year, and no other has one.';
+    end if;
+  end loop;
+
+  -- A job that was added by a call whose reply was lost has perhaps ended, and the key is another's.
+  select coalesce(array_agg(j.id), '{}') into v_known from emq.job j where j.id = any (p_ids);
+  ids := p_ids;
+  statuses := array_fill('duplicate'::text, array[n]);
+  for u in
+    select x.key, x.id, coalesce(x.scope, 'unfinished') as scope,
+           clock_timestamp() + x.span as until, x.i::int as i
+      from unnest(p_keys, p_ids, p_scopes, p_fors) with ordinality as x (key, id, scope, span, i)
+     order by x.key, x.i
+  loop
+    if u.id = any (v_known) then
+      continue;
+    end if;
+    if u.key is null then
+      v_new := v_new || u.i;
+    elsif u.key = v_key then  -- the holder may be added only below, and is not seen yet
+      ids[u.i] := v_holder;
+    else
+      v_key := u.key;
+      v_holder := emq.take_key(u.key, u.id, u.scope, u.until);
+      ids[u.i] := v_holder;
+      if v_holder = u.id then
+        v_new := v_new || u.i;
+      end if;
+    end if;
+  end loop;
+  if v_new = '{}' then
+    return;
+  end if;
+
+  v_new := array(select i from unnest(v_new) i order by i);  -- the line is in the order given
+  v_answers := emq.enqueue_many(
+    p_queue,
+    array(select p_ids[i] from unnest(v_new) i),
+    array(select p_tasks[i] from unnest(v_new) i),
+    array(select p_payloads[i] from unnest(v_new) i),
+    array(select p_priorities[i] from unnest(v_new) i),
+    case when p_run_ats is not null then array(select p_run_ats[i] from unnest(v_new) i) end,
+    case when p_delays is not null then array(select p_delays[i] from unnest(v_new) i) end,
+    array(select p_max_attempts[i] from unnest(v_new) i),
+    array(select p_leases[i] from unnest(v_new) i),
+    array(select p_headers[i] from unnest(v_new) i));
+  for i in 1 .. cardinality(v_new) loop
+    statuses[v_new[i]] := v_answers[i];
+  end loop;
+end $$;
+
+--
 -- Name: enqueue_unless_waiting(text, text, jsonb, uuid, integer, timestamp with time zone, interval, integer, interval, jsonb); Type: FUNCTION; Schema: emq; Owner: -
 --
 
@@ -1482,6 +1575,9 @@ begin
   delete from emq.refusal x where x.id = any (p_ids);
   delete from emq.late x where x.id = any (p_ids);
   delete from emq.inbox x where x.id = any (p_ids);
+  delete from emq.unique_key x using (
+    select u.key from emq.unique_key u where u.id = any (p_ids) for update skip locked) k
+   where x.key = k.key;
   delete from emq.job x where x.id = any (p_ids);
   get diagnostics n = row_count;
   return n;
@@ -2122,6 +2218,34 @@ begin
 end $$;
 
 --
+-- Name: holds_key(uuid, text, timestamp with time zone); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.holds_key(p_id uuid, p_scope text, p_until timestamp with time zone) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+begin
+  if p_scope = 'until' then
+    return p_until > clock_timestamp();
+  end if;
+  return exists (
+    select from emq.job j
+     where j.id = p_id
+       and not exists (select from emq.dead d where d.id = j.id)
+       and not exists (select from emq.archive r
+                        where r.id = j.id and r.finished_at > j.enqueued_at - interval '1 h')
+       -- (A scalar, since an EXISTS behind OR may become a hash of the whole table.)
+       and (p_scope = 'unfinished' or (select a.id from emq.active a where a.id = j.id) is null));
+end $$;
+
+--
 -- Name: id_time(uuid); Type: FUNCTION; Schema: emq; Owner: -
 --
 
@@ -2228,6 +2352,18 @@ CREATE FUNCTION emq.kept_from() RETURNS timestamp with time zone
     from emq.meta m
     cross join (select min(emq.ago(x.retention)) as finished,
                        min(emq.ago(x.cancelled_retention)) as cancelled from emq.queue x) q
+$$;
+
+--
+-- Name: key_holder(text); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.key_holder(p_key text) RETURNS TABLE(id uuid, scope text, until timestamp with time zone, counts boolean)
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+  select u.id, u.scope, u.until, emq.holds_key(u.id, u.scope, u.until)
+    from emq.unique_key u where u.key = p_key
 $$;
 
 --
@@ -2990,6 +3126,25 @@ CREATE FUNCTION emq.release(p_ids uuid[], p_fences bigint[]) RETURNS text[]
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$ select emq.put_back('release', p_ids, p_fences, null, null) $$;
+
+--
+-- Name: release_key(text, text); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.release_key(p_key text, p_label text DEFAULT NULL::text) RETURNS uuid
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET lock_timeout TO '5s'
+    AS $$
+declare
+  v_id uuid;
+begin
+  delete from emq.unique_key u where u.key = p_key returning u.id into v_id;
+  if v_id is not null then
+    insert into emq.audit (verb, id, label) values ('release_key', v_id, p_label);
+  end if;
+  return v_id;
+end $$;
 
 --
 -- Name: release_worker(text, integer, text); Type: FUNCTION; Schema: emq; Owner: -
@@ -3932,6 +4087,41 @@ begin
 end $$;
 
 --
+-- Name: take_key(text, uuid, text, timestamp with time zone); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.take_key(p_key text, p_id uuid, p_scope text, p_until timestamp with time zone) RETURNS uuid
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+declare
+  v emq.unique_key;
+begin
+  loop
+    insert into emq.unique_key (key, id, scope, until, look_at)
+    values (p_key, p_id, p_scope, p_until, coalesce(p_until, clock_timestamp() + interval '1 h'))
+    on conflict (key) do nothing;
+    if found then
+      return p_id;
+    end if;
+    select * into v from emq.unique_key u where u.key = p_key;
+    if emq.holds_key(v.id, v.scope, v.until) then
+      return v.id;
+    end if;
+    -- Whoever has taken it since, or takes it now, is another holder: then all is looked at again.
+    update emq.unique_key u
+       set id = p_id, scope = p_scope, until = p_until,
+           look_at = coalesce(p_until, clock_timestamp() + interval '1 h')
+     where u.key = p_key and u.id = v.id and u.until is not distinct from v.until;
+    if found then
+      return p_id;
+    end if;
+  end loop;
+end $$;
+
+--
 -- Name: tell_dead(uuid[]); Type: FUNCTION; Schema: emq; Owner: -
 --
 
@@ -3987,7 +4177,7 @@ begin
     did := 'busy';
     return;
   end if;
-  foreach v_kind in array array['days', 'queues', 'dead', 'attempts', 'records', 'inbox', 'strays'] loop
+  foreach v_kind in array array['days', 'queues', 'dead', 'attempts', 'records', 'inbox', 'keys', 'strays'] loop
     begin
       execute format('select t.* from emq.%I($1) t', 'tidy_' || v_kind)
         into did, what, remaining using greatest(p_limit, 1);
@@ -4213,6 +4403,37 @@ begin
     did := 'deleted';
     what := 'inbox';
   end if;
+end $$;
+
+--
+-- Name: tidy_keys(integer); Type: FUNCTION; Schema: emq; Owner: -
+--
+
+CREATE FUNCTION emq.tidy_keys(p_limit integer, OUT did text, OUT what text, OUT remaining bigint) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET jit TO 'off'
+    AS $$
+declare
+  v_due text[];
+begin
+  select array_agg(x.key) into v_due from (
+    select u.key from emq.unique_key u
+     where u.look_at <= clock_timestamp()
+     order by u.look_at limit p_limit
+       for update skip locked) x;
+  if v_due is null then
+    return;
+  end if;
+  delete from emq.unique_key u
+   where u.key = any (v_due) and not emq.holds_key(u.id, u.scope, u.until);
+  update emq.unique_key u set look_at = clock_timestamp() + interval '1 h' where u.key = any (v_due);
+  did := 'deleted';
+  what := 'unique keys';
 end $$;
 
 --
@@ -5291,6 +5512,21 @@ CREATE TABLE emq.tidying (
 );
 
 --
+-- Name: unique_key; Type: TABLE; Schema: emq; Owner: -
+--
+
+CREATE TABLE emq.unique_key (
+    key text NOT NULL COLLATE pg_catalog."C",
+    id uuid NOT NULL,
+    scope text NOT NULL,
+    until timestamp with time zone,
+    look_at timestamp with time zone NOT NULL,
+    CONSTRAINT unique_key_ck CHECK (((length(key) >= 1) AND (length(key) <= 500))),
+    CONSTRAINT unique_key_scope_ck CHECK ((scope = ANY (ARRAY['waiting'::text, 'unfinished'::text, 'until'::text]))),
+    CONSTRAINT unique_key_until_ck CHECK (((scope = 'until'::text) = (until IS NOT NULL)))
+);
+
+--
 -- Name: worker; Type: TABLE; Schema: emq; Owner: -
 --
 
@@ -5442,6 +5678,13 @@ ALTER TABLE ONLY emq.tidying
     ADD CONSTRAINT tidying_pk PRIMARY KEY (what);
 
 --
+-- Name: unique_key unique_key_pk; Type: CONSTRAINT; Schema: emq; Owner: -
+--
+
+ALTER TABLE ONLY emq.unique_key
+    ADD CONSTRAINT unique_key_pk PRIMARY KEY (key);
+
+--
 -- Name: worker worker_pk; Type: CONSTRAINT; Schema: emq; Owner: -
 --
 
@@ -5543,6 +5786,18 @@ CREATE INDEX refusal_at_idx ON emq.refusal USING btree (at);
 --
 
 CREATE INDEX refusal_id_idx ON emq.refusal USING btree (id);
+
+--
+-- Name: unique_key_id_idx; Type: INDEX; Schema: emq; Owner: -
+--
+
+CREATE INDEX unique_key_id_idx ON emq.unique_key USING btree (id);
+
+--
+-- Name: unique_key_look_at_idx; Type: INDEX; Schema: emq; Owner: -
+--
+
+CREATE INDEX unique_key_look_at_idx ON emq.unique_key USING btree (look_at);
 
 --
 -- Name: archive_default_id_idx; Type: INDEX ATTACH; Schema: emq; Owner: -
@@ -5755,6 +6010,12 @@ REVOKE ALL ON FUNCTION emq.enqueue_batch(p_queue text, p_task text, p_ids uuid[]
 REVOKE ALL ON FUNCTION emq.enqueue_many(p_queue text, p_ids uuid[], p_tasks text[], p_payloads jsonb[], p_priorities integer[], p_run_ats timestamp with time zone[], p_delays interval[], p_max_attempts integer[], p_leases interval[], p_headers jsonb[]) FROM PUBLIC;
 
 --
+-- Name: FUNCTION enqueue_unique(p_queue text, p_keys text[], p_ids uuid[], p_tasks text[], p_payloads jsonb[], p_scopes text[], p_fors interval[], p_priorities integer[], p_run_ats timestamp with time zone[], p_delays interval[], p_max_attempts integer[], p_leases interval[], p_headers jsonb[], OUT ids uuid[], OUT statuses text[]); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.enqueue_unique(p_queue text, p_keys text[], p_ids uuid[], p_tasks text[], p_payloads jsonb[], p_scopes text[], p_fors interval[], p_priorities integer[], p_run_ats timestamp with time zone[], p_delays interval[], p_max_attempts integer[], p_leases interval[], p_headers jsonb[], OUT ids uuid[], OUT statuses text[]) FROM PUBLIC;
+
+--
 -- Name: FUNCTION enqueue_unless_waiting(p_queue text, p_task text, p_payload jsonb, p_id uuid, p_priority integer, p_run_at timestamp with time zone, p_delay interval, p_max_attempts integer, p_lease interval, p_headers jsonb, OUT id uuid, OUT status text); Type: ACL; Schema: emq; Owner: -
 --
 
@@ -5899,6 +6160,12 @@ REVOKE ALL ON FUNCTION emq.here() FROM PUBLIC;
 REVOKE ALL ON FUNCTION emq.hold(p_id uuid, p_fence bigint) FROM PUBLIC;
 
 --
+-- Name: FUNCTION holds_key(p_id uuid, p_scope text, p_until timestamp with time zone); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.holds_key(p_id uuid, p_scope text, p_until timestamp with time zone) FROM PUBLIC;
+
+--
 -- Name: FUNCTION id_time(p_id uuid); Type: ACL; Schema: emq; Owner: -
 --
 
@@ -5927,6 +6194,12 @@ REVOKE ALL ON FUNCTION emq.kept_days() FROM PUBLIC;
 --
 
 REVOKE ALL ON FUNCTION emq.kept_from() FROM PUBLIC;
+
+--
+-- Name: FUNCTION key_holder(p_key text); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.key_holder(p_key text) FROM PUBLIC;
 
 --
 -- Name: FUNCTION last_chance(p_ids uuid[], p_fences bigint[]); Type: ACL; Schema: emq; Owner: -
@@ -6065,6 +6338,12 @@ REVOKE ALL ON FUNCTION emq.refuse_settings(p_given jsonb, p_known text[]) FROM P
 --
 
 REVOKE ALL ON FUNCTION emq.release(p_ids uuid[], p_fences bigint[]) FROM PUBLIC;
+
+--
+-- Name: FUNCTION release_key(p_key text, p_label text); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.release_key(p_key text, p_label text) FROM PUBLIC;
 
 --
 -- Name: FUNCTION release_worker(p_worker text, p_limit integer, p_label text, OUT released integer, OUT busy integer); Type: ACL; Schema: emq; Owner: -
@@ -6217,6 +6496,12 @@ REVOKE ALL ON FUNCTION emq.sweep(p_queue text, p_max_stalled integer, p_limit in
 REVOKE ALL ON FUNCTION emq.tag(p_environment text, p_label text) FROM PUBLIC;
 
 --
+-- Name: FUNCTION take_key(p_key text, p_id uuid, p_scope text, p_until timestamp with time zone); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.take_key(p_key text, p_id uuid, p_scope text, p_until timestamp with time zone) FROM PUBLIC;
+
+--
 -- Name: FUNCTION tell_dead(p_ids uuid[]); Type: ACL; Schema: emq; Owner: -
 --
 
@@ -6251,6 +6536,12 @@ REVOKE ALL ON FUNCTION emq.tidy_dead(p_limit integer, OUT did text, OUT what tex
 --
 
 REVOKE ALL ON FUNCTION emq.tidy_inbox(p_limit integer, OUT did text, OUT what text, OUT remaining bigint) FROM PUBLIC;
+
+--
+-- Name: FUNCTION tidy_keys(p_limit integer, OUT did text, OUT what text, OUT remaining bigint); Type: ACL; Schema: emq; Owner: -
+--
+
+REVOKE ALL ON FUNCTION emq.tidy_keys(p_limit integer, OUT did text, OUT what text, OUT remaining bigint) FROM PUBLIC;
 
 --
 -- Name: FUNCTION tidy_marks(p_kept_from timestamp with time zone); Type: ACL; Schema: emq; Owner: -

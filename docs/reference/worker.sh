@@ -66,8 +66,8 @@ settle() {  # Asks until it is known what became of the job; if it never is, the
 }
 
 found=$(ask "select version, coalesce(environment, '') from emq.meta")
-case $found in "7 ${EMQ_ENVIRONMENT-}" | '7 ') ;; *)
-  echo "Schema 7 and environment '${EMQ_ENVIRONMENT-}' are wanted here, and there is: $found" >&2
+case $found in "8 ${EMQ_ENVIRONMENT-}" | '8 ') ;; *)
+  echo "Schema 8 and environment '${EMQ_ENVIRONMENT-}' are wanted here, and there is: $found" >&2
   exit 1
 esac
 if [ "$(ask "select emq.at_home(nullif(:'environment', ''))")" = no ]; then

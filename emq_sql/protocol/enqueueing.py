@@ -30,6 +30,11 @@ select {schema}.enqueue_many(
   %s, %s::uuid[], %s::text[], %s::text[]::jsonb[], %s::int[], %s::timestamptz[], %s::interval[],
   %s::int[], %s::interval[], %s::text[]::jsonb[])
 """
+_ENQUEUE_UNIQUE = """
+select ids, statuses from {schema}.enqueue_unique(
+  %s, %s::text[], %s::uuid[], %s::text[], %s::text[]::jsonb[], %s::text[], %s::interval[],
+  %s::int[], %s::timestamptz[], %s::interval[], %s::int[], %s::interval[], %s::text[]::jsonb[])
+"""
 _ENQUEUE_BATCH = """
 select {schema}.enqueue_batch(
   %s, %s, %s::uuid[], %s::jsonb, %s, %s, %s::interval, %s::jsonb)
@@ -40,6 +45,8 @@ def enqueue(
     conn: psycopg.Connection[Any], schema: str, queue: str, job: NewJob, *, own: bool = False
 ) -> Enqueued:
     """Add one job; `own` says that the statement commits by itself."""
+    if job.unique is not None:
+        return enqueue_unique(conn, schema, queue, [job], own=own)[0]
     verb = "enqueue_unless_waiting" if job.unless_waiting else "enqueue"
     params = [queue, job.task, job.payload, job.id.hex, job.priority]
     rest = [job.run_at, job.delay, job.max_attempts, job.lease, job.headers]
@@ -68,6 +75,8 @@ def enqueue_many(
     """Add jobs of one queue with one statement; the answers are in the order given."""
     if not jobs:
         return []
+    if any(j.unique is not None for j in jobs):
+        return enqueue_unique(conn, schema, queue, jobs, own=own)
     with named(own_transaction=own), cursor(conn) as c:
         row = c.execute(
             _ENQUEUE_MANY.format(schema=schema).encode(),
@@ -86,6 +95,41 @@ def enqueue_many(
         ).fetchone()
     assert row is not None
     return [Enqueued(job.id, status) for job, status in zip(jobs, row[0], strict=True)]
+
+
+def enqueue_unique(
+    conn: psycopg.Connection[Any],
+    schema: str,
+    queue: str,
+    jobs: Sequence[NewJob],
+    *,
+    own: bool = False,
+) -> list[Enqueued]:
+    """Add jobs of one queue, some of which have a unique key; where another job holds that, the
+    answer is `duplicate` and the id of that job.
+    """
+    keys = [j.unique for j in jobs]
+    with named(own_transaction=own), cursor(conn) as c:
+        row = c.execute(
+            _ENQUEUE_UNIQUE.format(schema=schema).encode(),
+            [
+                queue,
+                [k and k.key for k in keys],
+                arrays.of_uuids(j.id for j in jobs),
+                arrays.of_texts(j.task for j in jobs),
+                arrays.of_texts(j.payload for j in jobs),
+                [k and k.scope for k in keys],
+                [k and k.span for k in keys],
+                _priorities(jobs),
+                _column(j.run_at for j in jobs),
+                _column(j.delay for j in jobs),
+                _column(j.max_attempts for j in jobs),
+                _column(j.lease for j in jobs),
+                _column(j.headers for j in jobs),
+            ],
+        ).fetchone()
+    assert row is not None
+    return [Enqueued(id, status) for id, status in zip(*row, strict=True)]
 
 
 def enqueue_batch(

@@ -11,6 +11,7 @@ from uuid import UUID
 from emq_sql.errors import BadJobId, BadTime
 from emq_sql.rules.durations import aware
 from emq_sql.rules.names import shown
+from emq_sql.rules.printable import storable
 
 FURTHEST_AHEAD = timedelta(days=1)
 
@@ -92,7 +93,7 @@ def job_id(key: str, at: datetime) -> UUID:
     """
     if not isinstance(key, str):
         raise BadJobId(f"The key must be a string, not {type(key).__name__}.", hint="Use str(key).")
-    if "\0" in key or (not key.isprintable() and any("\ud800" <= c <= "\udfff" for c in key)):
+    if not storable(key):
         what = f"The key {shown(key)} holds a NUL character or a lone surrogate."
         raise BadJobId(what, hint="PostgreSQL cannot store it: use repr(key).")
     milliseconds = (aware(at, "at") - _EPOCH) // _MILLISECOND

@@ -1,4 +1,4 @@
-"""Text of others, made fit for terminals and logs."""
+"""Text of others, made fit for terminals and logs; and whether PostgreSQL can hold it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,13 @@ def printable(text: str) -> str:
 def on_one_line(text: str) -> str:
     """The same, with the ends of lines as escapes too: no text can begin a line of its own."""
     return printable(text).replace("\n", "\\n")
+
+
+def storable(text: str) -> bool:
+    """Whether PostgreSQL's text can hold it: no NUL character, no lone surrogate."""
+    return "\0" not in text and (
+        text.isprintable() or not any("\ud800" <= letter <= "\udfff" for letter in text)
+    )
 
 
 def _escape(letter: str) -> str:

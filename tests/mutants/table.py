@@ -19,6 +19,7 @@ from tests.mutants import (
     refusals,
     settle,
     stopping,
+    unique,
     upkeep,
     waiting,
 )
@@ -37,6 +38,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *refusals.MUTANTS,
     *settle.MUTANTS,
     *stopping.MUTANTS,
+    *unique.MUTANTS,
     *upkeep.MUTANTS,
     *waiting.MUTANTS,
 )

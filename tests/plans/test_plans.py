@@ -137,6 +137,12 @@ def emptying(ledger: Ledger) -> None:
     ledger.add_one(task="another", delay="1 h")
     for task in ("t", "another", "new"):
         ledger.rows("select * from emq.enqueue_unless_waiting('default', %s, '{}')", task)
+    for key in ("k", "k", "l"):
+        ledger.rows(
+            "select * from emq.enqueue_unique('default', array[%s], array[emq.uuid7()],"
+            " array['t'], array['{}']::jsonb[], array['waiting'])",
+            key,
+        )
     ledger.claim(2, worker="mine")
     ledger.rows("select * from emq.release_worker('mine', 5)")
     ledger.rows("select * from emq.drain('default', 100, true)")

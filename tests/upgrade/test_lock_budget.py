@@ -131,13 +131,14 @@ def test_a_step_whose_transaction_holds_others_up_already_tries_once(
     running.result()
 
 
-@pytest.mark.parametrize("settings", ["", "-c lock_timeout=1h -c deadlock_timeout=10ms"])
+@pytest.mark.parametrize("settings", ["", "-c lock_timeout=1h -c deadlock_timeout=3s"])
 def test_of_a_step_and_a_transaction_that_wait_for_each_other_the_step_gives_way(
     at_five: Database, settings: str
 ) -> None:
     """The server would look for the deadlock after a second and end one of them, maybe the other.
 
-    With a long lock_timeout of its own a step may be the one that it ends: it tries again.
+    With a long lock_timeout of its own a step may be the one that it ends: it tries again. (It looks
+    once, so long after it began to wait; by then the other one waits, too.)
     """
     lead = "create index inbox_id_idx"
     crossing = steps.render(STEP, "up").replace(
