@@ -233,6 +233,18 @@ def test_a_key_twice_in_a_call_is_a_duplicate_the_second_time(ledger: Ledger) ->
     assert ledger.one("select count(*) from emq.pending") == 2
 
 
+def test_a_thousand_in_a_call_are_told_of_each_key_in_order(ledger: Ledger) -> None:
+    """Five keys are held already, and ten come twice."""
+    held = dict(zip("vwxyz", (id for id, _ in ask(ledger, *"vwxyz")), strict=True))
+    keys = [f"k{n}" for n in range(985)] + [*"zyxwv"] + [f"k{n}" for n in range(10)]
+    ids = [new_id() for _ in keys]
+    answers = ask(ledger, *keys, ids=ids)
+    assert answers[:985] == [(id, "enqueued") for id in ids[:985]]
+    assert answers[985:990] == [(held[key], "duplicate") for key in "zyxwv"]
+    assert answers[990:] == [(id, "duplicate") for id in ids[:10]]
+    assert ledger.one("select count(*) from emq.pending") == 990
+
+
 def test_a_call_whose_reply_was_lost_adds_no_second_job_and_is_told_of_its_own(
     ledger: Ledger,
 ) -> None:
