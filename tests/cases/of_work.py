@@ -55,7 +55,8 @@ CASES = (
         (
             CASES_ + "test_enqueueing.py"
             "::test_many_at_once_keep_the_same_rules_as_one_by_one_and_say_so_in_order",
-            PROTOCOL + "test_unique_key.py::test_a_thousand_in_a_call_are_told_of_each_key_in_order",
+            PROTOCOL
+            + "test_unique_key.py::test_a_thousand_in_a_call_are_told_of_each_key_in_order",
         ),
     ),
     Case(

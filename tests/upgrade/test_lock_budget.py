@@ -137,8 +137,8 @@ def test_of_a_step_and_a_transaction_that_wait_for_each_other_the_step_gives_way
 ) -> None:
     """The server would look for the deadlock after a second and end one of them, maybe the other.
 
-    With a long lock_timeout of its own a step may be the one that it ends: it tries again. (It looks
-    once, so long after it began to wait; by then the other one waits, too.)
+    With a long lock_timeout of its own a step may be the one that it ends: it tries again. (It
+    looks once, so long after it began to wait; by then the other one waits, too.)
     """
     lead = "create index inbox_id_idx"
     crossing = steps.render(STEP, "up").replace(
