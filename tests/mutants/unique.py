@@ -52,9 +52,14 @@ MUTANTS = (
         "enqueue_unique", "if u.id = any (v_known) then", "if false then",
     ),
     mutant(
-        "the_line_is_in_the_order_of_keys", KEYS + "test_the_line_is_in_the_order_given_whatever_the_order_of_the_keys",
+        "the_answers_are_in_the_order_of_keys", KEYS + "test_each_answer_is_that_of_its_own_job",
         "enqueue_unique", "v_new := array(select i from unnest(v_new) i order by i);", "",
     ),
+    mutant(
+        "the_first_jobs_are_added", KEYS + "test_each_answer_is_that_of_its_own_job",
+        "enqueue_unique", "where x.i = any (v_new);", "where x.i <= cardinality(v_new);",
+    ),
+    mutant("places_are_subscripts", KEYS + "test_arrays_may_begin_anywhere_and_none_of_them_at_all", "enqueue_unique", "array(select x from unnest(p_ids) x)", "p_ids"),
     mutant("waited_for_ever", KEYS + "test_an_open_one_is_not_waited_for_for_ever", "enqueue_unique", "set lock_timeout = '5s'\n"),
     mutant(
         "unique_by_an_old_snapshot",

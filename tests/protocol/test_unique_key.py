@@ -227,6 +227,14 @@ def test_the_line_is_in_the_order_given_whatever_the_order_of_the_keys(ledger: L
     assert [ledger.take().id for _ in answers] == [id for id, _ in answers]
 
 
+def test_each_answer_is_that_of_its_own_job(ledger: Ledger) -> None:
+    held, _ = one(ledger, "c")
+    ids = [new_id() for _ in range(3)]
+    answers = ask(ledger, "c", "b", "a", ids=ids, delays=[None, "1 h", None])
+    assert answers == [(held, "duplicate"), (ids[1], "scheduled"), (ids[2], "enqueued")]
+    assert [ledger.place(id) for id in (held, *ids[1:])] == ["pending", "scheduled", "pending"]
+
+
 def test_a_key_twice_in_a_call_is_a_duplicate_the_second_time(ledger: Ledger) -> None:
     (a, first), (b, _), (c, second) = ask(ledger, "k", "l", "k")
     assert (first, second, a == c, a != b) == ("enqueued", "duplicate", True, True)
@@ -367,6 +375,24 @@ def test_what_is_no_key_or_no_scope_is_refused(
     with refused("EQ006"):
         one(ledger, key, scope=scope, span=span)
     assert one(ledger, "k" * 500)[1] == one(ledger, "é" * 500)[1] == "enqueued"
+
+
+def test_arrays_may_begin_anywhere_and_none_of_them_at_all(ledger: Ledger) -> None:
+    a, b, _ = ids = [new_id() for _ in range(3)]
+    given = ledger.row(
+        "select ids, statuses from emq.enqueue_unique('default', '[7:9]={a,b,a}'::text[],"
+        " %s::uuid[], '[3:5]={t,u,t}'::text[], array['{}', '{}', '{}']::jsonb[],"
+        " p_priorities => '[2:4]={4,0,4}'::int[])",
+        "[0:2]={" + ",".join(map(str, ids)) + "}",
+    )
+    assert given == ([a, b, a], ["enqueued", "enqueued", "duplicate"])
+    assert [(one.id, one.task) for one in ledger.claim(3)] == [(b, "u"), (a, "t")]
+    assert ask(ledger) == []
+
+
+def test_an_id_that_is_none_is_refused(ledger: Ledger) -> None:
+    with refused("EQ002"):
+        ask(ledger, "k", ids=[None])  # type: ignore[list-item]
 
 
 def test_arrays_of_different_lengths_are_refused(ledger: Ledger) -> None:

@@ -44,6 +44,9 @@ begin
     raise exception 'emq: enqueue_unique was given arrays of different lengths'
       using errcode = 'EQ006', hint = 'Each array has one element for each id, or is null.';
   end if;
+  if array_position(p_ids, null) is not null then
+    perform emq.refuse_new(p_queue, p_ids);
+  end if;
   for u in select * from unnest(p_keys, p_scopes, p_fors) as x (key, scope, span) loop
     if length(u.key) not between 1 and 500 then
       raise exception 'emq: a unique key has % characters', length(u.key)
@@ -60,7 +63,7 @@ begin
 
   -- A job that was added by a call whose reply was lost has perhaps ended, and the key is another's.
   select coalesce(array_agg(j.id), '{}') into v_known from emq.job j where j.id = any (p_ids);
-  ids := p_ids;
+  ids := array(select x from unnest(p_ids) x);  -- so that it begins at 1
   statuses := array_fill('duplicate'::text, array[n]);
   for u in
     select x.key, x.id, coalesce(x.scope, 'unfinished') as scope,
@@ -89,17 +92,19 @@ begin
   end if;
 
   v_new := array(select i from unnest(v_new) i order by i);  -- the line is in the order given
-  v_answers := emq.enqueue_many(
-    p_queue,
-    array(select p_ids[i] from unnest(v_new) i),
-    array(select p_tasks[i] from unnest(v_new) i),
-    array(select p_payloads[i] from unnest(v_new) i),
-    array(select p_priorities[i] from unnest(v_new) i),
-    case when p_run_ats is not null then array(select p_run_ats[i] from unnest(v_new) i) end,
-    case when p_delays is not null then array(select p_delays[i] from unnest(v_new) i) end,
-    array(select p_max_attempts[i] from unnest(v_new) i),
-    array(select p_leases[i] from unnest(v_new) i),
-    array(select p_headers[i] from unnest(v_new) i));
+  select emq.enqueue_many(
+           p_queue, array_agg(x.id order by x.i), array_agg(x.task order by x.i),
+           array_agg(x.payload order by x.i), array_agg(x.priority order by x.i),
+           case when p_run_ats is not null then array_agg(x.run_at order by x.i) end,
+           case when p_delays is not null then array_agg(x.delay order by x.i) end,
+           array_agg(x.max_attempts order by x.i), array_agg(x.lease order by x.i),
+           array_agg(x.headers order by x.i))
+    into v_answers
+    from unnest(p_ids, p_tasks, p_payloads, p_priorities, p_run_ats, p_delays, p_max_attempts,
+                p_leases, p_headers)
+           with ordinality as x (id, task, payload, priority, run_at, delay, max_attempts, lease,
+                                 headers, i)
+   where x.i = any (v_new);
   for i in 1 .. cardinality(v_new) loop
     statuses[v_new[i]] := v_answers[i];
   end loop;
