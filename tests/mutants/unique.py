@@ -10,6 +10,7 @@ KEYS = "tests/protocol/test_unique_key.py::"
 PLANS = "tests/plans/test_plans.py::test_no_function_walks_a_whole_hot_table"
 ENDED = KEYS + "test_a_job_that_has_ended_holds_its_key_no_more"
 LOCKED = KEYS + "test_a_key_that_is_locked_holds_up_nobody_but_who_asks_for_it"
+MODEL = "tests/protocol/test_unique_key_model.py::test_a_key_has_one_holder_for_as_long_as_it_says"
 FORGOTTEN = KEYS + "test_keys_that_count_no_more_are_forgotten_and_those_that_do_stay"
 
 MUTANTS = (
@@ -28,6 +29,8 @@ MUTANTS = (
         "until_for_ever", KEYS + "test_for_a_time_after_it_is_held_whatever_became_of_the_job", "holds_key",
         "return p_until > clock_timestamp();", "return true;",
     ),
+    mutant("by_model_what_runs_waits", MODEL, "holds_key", "p_scope = 'unfinished' or (select", "true or (select"),
+    mutant("by_model_what_has_ended_holds", MODEL, "holds_key", "where r.id = j.id and r.finished_at", "where false and r.finished_at"),
     # take_key
     mutant(
         "a_holder_does_not_count", KEYS + "test_one_job_is_added_for_a_key_and_whoever_asks_again_is_told_of_it",
